@@ -1,0 +1,64 @@
+"""Errors that a user can mend, told in one line.
+
+Conventions
+-----------
+Every message names the file, row or key, what was found, what is allowed and what to do.
+`UserError` is never shown with a traceback; anything else is a fault of ours and is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+EXIT_USER_ERROR = 2
+
+
+class UserError(Exception):
+    """A mistake in input or surroundings that the message tells how to mend."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+def allowed(values: Iterable[object], limit: int = 12) -> str:
+    """List allowed values for a message, shortened after `limit`."""
+    items = [str(v) for v in values]
+    shown = ", ".join(items[:limit])
+    return shown if len(items) <= limit else f"{shown}, … ({len(items)} in all)"
+
+
+def describe_os_error(error: OSError) -> str:
+    """One line for a failed read or write, with what to do about it."""
+    where = error.filename or "the output"
+    advice = {
+        errno.ENOSPC: "the disk is full: free some space and run again",
+        errno.EDQUOT: "the disk quota is used up: free some space and run again",
+        errno.EROFS: "the file system is read-only: choose another folder",
+        errno.EACCES: "permission denied: change its permissions or choose another folder",
+        errno.EPERM: "not permitted: change its permissions or choose another folder",
+        errno.ENOENT: "no such file or folder: check the path",
+        errno.EISDIR: "it is a folder where a file was expected: check the path",
+        errno.ENOTDIR: "a file stands where a folder was expected: check the path",
+    }.get(error.errno or 0, error.strerror or str(error))
+    return f"{where}: {advice}"
+
+
+@contextlib.contextmanager
+def user_errors(log: str | os.PathLike[str] | None = None) -> Iterator[None]:
+    """Turn a user's mistake into one line on stderr (and in `log`) and exit code 2."""
+    try:
+        yield
+    except (UserError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        line = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        print(f"advsets: error: {line}", file=sys.stderr)
+        if log is not None:
+            with contextlib.suppress(OSError), Path(log).open("a", encoding="utf-8") as handle:
+                handle.write(f"advsets: error: {line}\n")
+        sys.exit(EXIT_USER_ERROR)

@@ -1,0 +1,73 @@
+"""Label names and what annotators make of them.
+
+Conventions
+-----------
+Labels are strings in every table; `label_order` is the stored order in which `label_count`
+(integers) and probabilities are written. For multiple choice the label is the index of the
+right candidate as a string, "0", "1", ….
+`agreement` is the share of annotators with the gold label, `label_entropy_bits` the entropy
+of the label distribution in bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from advsets.errors import UserError, allowed
+
+NO_GOLD = ("-", "-1", "", "null", "none", "nan")
+"""Raw values (lower case) that mean an example has no gold label; such rows are dropped and counted."""
+
+
+def map_label(raw: object, mapping: Mapping[str, str], where: str) -> str | None:
+    """Label name of a raw value, or None when the row has no gold label.
+
+    Parameters
+    ----------
+    raw : object
+        Value as read; integers and floats without a fraction are compared as integers.
+    mapping : mapping of str to str
+        Raw value, written as a string, to label name.
+    where : str
+        File and row for the message.
+
+    Raises
+    ------
+    UserError
+        If the value is neither in the mapping nor one of `NO_GOLD`.
+    """
+    if raw is None:
+        return None
+    if isinstance(raw, float) and math.isfinite(raw) and raw == int(raw):
+        raw = int(raw)
+    if isinstance(raw, bool):
+        raw = int(raw)
+    text = str(raw).strip()
+    if text in mapping:
+        return mapping[text]
+    if text.lower() in NO_GOLD:
+        return None
+    raise UserError(
+        f"{where}: label {text!r} is not in the mapping; allowed: {allowed(mapping)};"
+        " add it to `labels` of the data set, or mend the row"
+    )
+
+
+def agreement(label_count: Sequence[int], label: str, label_order: Sequence[str]) -> float:
+    """Share of annotators (0-1) whose label is the gold label."""
+    return label_count[label_order.index(label)] / sum(label_count)
+
+
+def entropy_bits(label_count: Sequence[int]) -> float:
+    """Entropy of a label distribution, in bits."""
+    total = sum(label_count)
+    return -sum(c / total * math.log2(c / total) for c in label_count if c > 0) + 0.0
+
+
+def modal_label(label_count: Sequence[int], label_order: Sequence[str]) -> str | None:
+    """Most frequent label, or None when two or more are tied for it."""
+    top = max(label_count)
+    if list(label_count).count(top) != 1:
+        return None
+    return label_order[list(label_count).index(top)]

@@ -1,0 +1,82 @@
+"""Rows of the data sets and models tables, as typed records.
+
+The JSON schemas (`workflow/schemas/datasets.schema.yaml`, `models.schema.yaml`) hold every
+default; a row reaches these records only after `advsets.config` has validated and filled it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+SEQUENCE_CLASSIFICATION = "sequence_classification"
+MULTIPLE_CHOICE = "multiple_choice"
+TASKS = (SEQUENCE_CLASSIFICATION, MULTIPLE_CHOICE)
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """One data set.
+
+    `source` is a mapping with `kind` (`pypi`, `hub`, `url` or `file`) and the keys of that
+    kind; `columns` maps our column to the source's column or list of columns; `labels` maps a
+    raw value (as a string) to a label name of `label_order`.
+    """
+
+    name: str
+    title: str
+    task: str
+    label_order: tuple[str, ...]
+    labels: dict[str, str]
+    source: dict[str, Any]
+    columns: dict[str, Any]
+    evaluation_split: str
+    evaluation_fraction: float | None
+    licence: str
+    citation: str
+    homepage: str
+    language: str
+
+    @classmethod
+    def from_config(cls, name: str, row: dict[str, Any]) -> DatasetRow:
+        """Record of a validated row."""
+        order = tuple(row["label_order"])
+        labels = {str(k): v for k, v in (row["labels"] or {label: label for label in order}).items()}
+        return cls(name=name, **{**row, "label_order": order, "labels": labels})
+
+    @property
+    def is_multiple_choice(self) -> bool:
+        return self.task == MULTIPLE_CHOICE
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model: what is loaded, and what identifies it in comparisons.
+
+    The row name is the base model: an adversary and an evaluated model of the same row are
+    `self` to each other, those of the same `family` are `same_family`. `source` is a mapping
+    with `kind` (`hub`, `path` or `package`) and the keys of that kind. `n_layers` cuts the
+    encoder (null: as it is; 0: word embeddings only), `random_init` starts from random
+    weights of the same configuration, `config_overrides` changes that configuration (random
+    start only), `freeze` is `none`, `embeddings` or `backbone`.
+    """
+
+    name: str
+    title: str
+    source: dict[str, Any]
+    family: str
+    objective: str
+    parameters_m: float | None
+    n_layers: int | None
+    random_init: bool
+    config_overrides: dict[str, Any]
+    freeze: str
+    pooling: str
+    precision: str
+    fine_tune: dict[str, Any]
+    licence: str
+
+    @classmethod
+    def from_config(cls, name: str, row: dict[str, Any]) -> ModelRow:
+        """Record of a validated row."""
+        return cls(name=name, **row)

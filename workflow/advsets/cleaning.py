@@ -1,0 +1,50 @@
+"""Remove what a finished run no longer needs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def clean_checkpoints(run: str, embeddings: Sequence[str], predictions: Sequence[str]) -> list[Path]:
+    """Remove the checkpoints from which everything planned is made, and leftover scratch folders.
+
+    Parameters
+    ----------
+    run : str
+        Folder of the run.
+    embeddings : sequence of str
+        Folders `<run>/embeddings/<dataset>/<adversary>/seed<k>`; both splits must be there.
+    predictions : sequence of str
+        Files `<run>/predictions/<dataset>/<evaluated_model>/seed<k>/evaluation.parquet`.
+
+    Returns
+    -------
+    list of Path
+        Removed folders; one line on each goes to stderr.
+    """
+    root = Path(run)
+    done = [
+        root / "models" / Path(e).relative_to(root / "embeddings").parts[0] / "adversary" / Path(*Path(e).parts[-2:])
+        for e in embeddings
+        if all((Path(e) / f"{split}.parquet").is_file() for split in ("train", "evaluation"))
+    ]
+    done += [
+        root / "models" / Path(p).parts[-4] / "evaluated_model" / Path(*Path(p).parts[-3:-1])
+        for p in predictions
+        if Path(p).is_file()
+    ]
+    removed = []
+    for folder in done:
+        for name in ("checkpoint", "checkpoint.work"):
+            target = folder / name
+            if target.is_dir():
+                size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
+                shutil.rmtree(target)
+                print(f"advsets: removed {target} ({size / 2**20:.0f} MiB)", file=sys.stderr)
+                removed.append(target)
+    if not removed:
+        print("advsets: no checkpoint to remove", file=sys.stderr)
+    return removed

@@ -1,0 +1,75 @@
+"""One job, one GPU: device locks for jobs that share a machine without a scheduler.
+
+A job that asks for a GPU locks a file that stands for one device and sees only that device.
+The kernel frees the lock when the process dies, however it dies. Where a scheduler has set
+CUDA_VISIBLE_DEVICES its choice is left alone. Must be entered before torch is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+_POLL_S = 0.5
+
+
+def list_devices(root: Path = Path("/dev")) -> list[str]:
+    """Indices of the NVIDIA devices of this machine, as strings."""
+    found = [p.name.removeprefix("nvidia") for p in root.glob("nvidia[0-9]*")]
+    return sorted((name for name in found if name.isdigit()), key=int)
+
+
+@contextlib.contextmanager
+def device_for(n_gpus: int, locks: Path | None = None, devices: list[str] | None = None) -> Iterator[str]:
+    """Device to compute on, "cuda" or "cpu", held while the block runs.
+
+    Parameters
+    ----------
+    n_gpus : int
+        GPUs that the job was granted; 0 gives "cpu".
+    locks : Path, optional
+        Folder of the lock files; by default one per user in the temporary folder.
+    devices : list of str, optional
+        Device indices; by default those of this machine.
+    """
+    indices = list_devices() if devices is None else devices
+    if n_gpus == 0 or not indices:
+        yield "cpu"
+        return
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        yield "cuda"
+        return
+    folder = locks or Path(tempfile.gettempdir()) / f"advsets-devices-{os.getuid()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    held = _take(folder, indices, min(n_gpus, len(indices)))
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(held)
+    try:
+        yield "cuda"
+    finally:
+        del os.environ["CUDA_VISIBLE_DEVICES"]
+        for handle in held.values():
+            handle.close()
+
+
+def _take(folder: Path, indices: list[str], n_gpus: int) -> dict[str, IO[str]]:
+    """Lock `n_gpus` free devices, waiting until so many are free at once."""
+    while True:
+        held: dict[str, IO[str]] = {}
+        for index in indices:
+            handle = (folder / index).open("w")
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held[index] = handle
+            except BlockingIOError:
+                handle.close()
+            if len(held) == n_gpus:
+                return held
+        for handle in held.values():
+            handle.close()
+        time.sleep(_POLL_S)

@@ -1,0 +1,72 @@
+# Configuration, names and paths. Needs: the merged configuration. Gives: RUN, the wildcard
+# constraints, the list of final files, and the input functions that several stages share.
+import re
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from advsets import config as settings
+from advsets.code import code_version
+from advsets.errors import UserError
+from advsets.io import write_text
+
+try:
+    config = settings.load_run_config(config)
+    FIGURES = settings.load_figures(config)
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+RUN = f"results/{config['run']}"
+DOWNLOADS = "results/downloads"
+DATASETS = config["dataset_rows"]
+MODELS = config["model_rows"]
+SEEDS = config["fine_tuning_seeds"]
+ENV = "../../envs/advsets.yaml"
+GPU = 0 if config["device"] == "cpu" else 1
+N_NODES = -(-config["filter"]["max_rounds"] // config["filter"]["rounds_per_job"])
+
+settings.write_run_config(config, Path(RUN))
+
+
+def either(names):
+    """Regular expression for exactly these names."""
+    return "|".join(re.escape(str(name)) for name in sorted(set(names), key=str))
+
+
+wildcard_constraints:
+    dataset=either(DATASETS),
+    model=either(MODELS),
+    adversary=either(config["adversaries"]),
+    evaluated_model=either(config["evaluated_models"]),
+    role="adversary|evaluated_model",
+    seed=r"\d+",
+    node=r"\d{3}",
+    split="train|evaluation",
+    figure=either(FIGURES),
+    extension="pdf|png|csv",
+
+
+def predictions_of(dataset):
+    """Prediction tables of every evaluated model and seed."""
+    return expand(
+        f"{RUN}/predictions/{dataset}/{{evaluated_model}}/seed{{seed}}/evaluation.parquet",
+        evaluated_model=config["evaluated_models"],
+        seed=SEEDS["evaluated_model"],
+    )
+
+
+def filtered_of(dataset, table="retained"):
+    """One AFLite table of every adversary and seed."""
+    return expand(
+        f"{RUN}/aflite/{dataset}/{{adversary}}/seed{{seed}}/{table}.parquet",
+        adversary=config["adversaries"],
+        seed=SEEDS["adversary"],
+    )
+
+
+def final_files():
+    """Everything that a run makes."""
+    figures = expand(f"{RUN}/figures/{{figure}}.{{extension}}", figure=FIGURES, extension=["pdf", "png", "csv"])
+    tables = expand(f"{RUN}/evaluation/{{dataset}}/findings.parquet", dataset=DATASETS)
+    sets = expand(f"{RUN}/filtered/{{dataset}}/{{adversary}}", dataset=DATASETS, adversary=config["adversaries"])
+    return [f"{RUN}/evaluation/findings.md", *figures, *tables, *sets]

@@ -1,0 +1,49 @@
+# Needs: checkpoints and examples. Gives: the adversaries' representations of the training rows
+# kept for filtering and of the evaluation rows, and the evaluated models' predictions.
+
+
+rule embed:
+    input:
+        checkpoint=f"{RUN}/models/{{dataset}}/adversary/{{adversary}}/seed{{seed}}/checkpoint",
+        examples=f"{RUN}/data/{{dataset}}/{{split}}.parquet",
+    output:
+        embeddings=f"{RUN}/embeddings/{{dataset}}/{{adversary}}/seed{{seed}}/{{split}}.parquet",
+    log:
+        f"{RUN}/logs/embed/{{dataset}}/{{adversary}}/seed{{seed}}/{{split}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/embed/{{dataset}}/{{adversary}}/seed{{seed}}/{{split}}.tsv"
+    conda:
+        ENV
+    threads: config["threads"]["embed"]
+    resources:
+        gpu=GPU,
+    params:
+        dtype=config["embed"]["dtype"],
+        code=code_version("models/embed.py", "models/backbone.py", "models/heads.py", "models/batching.py"),
+    message:
+        "Embedding {wildcards.split} of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
+    script:
+        "../scripts/embed.py"
+
+
+rule predict:
+    input:
+        checkpoint=f"{RUN}/models/{{dataset}}/evaluated_model/{{evaluated_model}}/seed{{seed}}/checkpoint",
+        examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",
+    output:
+        predictions=f"{RUN}/predictions/{{dataset}}/{{evaluated_model}}/seed{{seed}}/evaluation.parquet",
+    log:
+        f"{RUN}/logs/predict/{{dataset}}/{{evaluated_model}}/seed{{seed}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/predict/{{dataset}}/{{evaluated_model}}/seed{{seed}}.tsv"
+    conda:
+        ENV
+    threads: config["threads"]["embed"]
+    resources:
+        gpu=GPU,
+    params:
+        code=code_version("models/predict.py", "models/backbone.py", "models/heads.py", "models/batching.py"),
+    message:
+        "Predicting {wildcards.dataset} by {wildcards.evaluated_model}, seed {wildcards.seed}"
+    script:
+        "../scripts/predict.py"

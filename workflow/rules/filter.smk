@@ -1,0 +1,88 @@
+# Needs: the embeddings of one adversary. Gives: one chain of nodes per data set, adversary and
+# seed, from state to state (nodes after the stop pass the state on), and its collected tables.
+CHAIN = f"{RUN}/aflite/{{dataset}}/{{adversary}}/seed{{seed}}"
+EMBEDDINGS = f"{RUN}/embeddings/{{dataset}}/{{adversary}}/seed{{seed}}"
+FILTER = settings.part(config, "filter", without=["rounds_per_job"])
+
+
+rule filter_start:
+    input:
+        train=f"{EMBEDDINGS}/train.parquet",
+        evaluation=f"{EMBEDDINGS}/evaluation.parquet",
+    output:
+        node=f"{CHAIN}/nodes/000.json",
+        state=f"{CHAIN}/nodes/000.state.parquet",
+        scores=f"{CHAIN}/nodes/000.scores.parquet",
+    log:
+        f"{RUN}/logs/filter_start/{{dataset}}/{{adversary}}/seed{{seed}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/filter_start/{{dataset}}/{{adversary}}/seed{{seed}}.tsv"
+    conda:
+        ENV
+    params:
+        settings=FILTER,
+        seed=config["seed"],
+        code=code_version("aflite/chain.py", "aflite/data.py", "aflite/settings.py"),
+    message:
+        "Checking embeddings of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
+    script:
+        "../scripts/filter_start.py"
+
+
+def previous_node(wildcards):
+    """The node before this one, by its parts."""
+    stem = f"{CHAIN}/nodes/{int(wildcards.node) - 1:03d}".format(**wildcards)
+    return {"previous": f"{stem}.json", "state": f"{stem}.state.parquet"}
+
+
+rule filter_rounds:
+    input:
+        unpack(previous_node),
+        train=f"{EMBEDDINGS}/train.parquet",
+        evaluation=f"{EMBEDDINGS}/evaluation.parquet",
+    output:
+        node=f"{CHAIN}/nodes/{{node}}.json",
+        state=f"{CHAIN}/nodes/{{node}}.state.parquet",
+        scores=f"{CHAIN}/nodes/{{node}}.scores.parquet",
+    log:
+        f"{RUN}/logs/filter_rounds/{{dataset}}/{{adversary}}/seed{{seed}}/{{node}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/filter_rounds/{{dataset}}/{{adversary}}/seed{{seed}}/{{node}}.tsv"
+    conda:
+        ENV
+    wildcard_constraints:
+        node=r"(?!000)\d{3}",
+    threads: config["threads"]["filter"]
+    params:
+        rounds_per_job=config["filter"]["rounds_per_job"],
+        code=code_version("aflite", "seeding.py"),
+    group:
+        "chain"
+    message:
+        "Filtering {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}, node {wildcards.node}"
+    script:
+        "../scripts/filter_rounds.py"
+
+
+rule filter_collect:
+    input:
+        expand(f"{CHAIN}/nodes/{{node}}.json", node=[f"{n:03d}" for n in range(N_NODES + 1)], allow_missing=True),
+    output:
+        retained=f"{CHAIN}/retained.parquet",
+        retained_train=f"{CHAIN}/retained_train.parquet",
+        round_scores=f"{CHAIN}/round_scores.parquet",
+        rounds=f"{CHAIN}/rounds.parquet",
+    log:
+        f"{RUN}/logs/filter_collect/{{dataset}}/{{adversary}}/seed{{seed}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/filter_collect/{{dataset}}/{{adversary}}/seed{{seed}}.tsv"
+    conda:
+        ENV
+    params:
+        code=code_version("aflite/chain.py", "tables.py", "io.py"),
+    group:
+        "chain"
+    message:
+        "Collecting the rounds of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
+    script:
+        "../scripts/filter_collect.py"

@@ -1,0 +1,45 @@
+# Needs: examples and weights. Gives: one checkpoint and training log per data set, role, model
+# and seed. A killed job resumes from `checkpoint.work`, which is no declared output.
+
+
+rule fine_tune:
+    input:
+        train=f"{RUN}/data/{{dataset}}/train.parquet",
+        weights=f"{DOWNLOADS}/models/{{model}}/model.json",
+    output:
+        checkpoint=directory(f"{RUN}/models/{{dataset}}/{{role}}/{{model}}/seed{{seed}}/checkpoint"),
+        training_log=f"{RUN}/models/{{dataset}}/{{role}}/{{model}}/seed{{seed}}/training_log.parquet",
+    log:
+        f"{RUN}/logs/fine_tune/{{dataset}}/{{role}}/{{model}}/seed{{seed}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/fine_tune/{{dataset}}/{{role}}/{{model}}/seed{{seed}}.tsv"
+    conda:
+        ENV
+    threads: config["threads"]["fine_tune"]
+    resources:
+        gpu=GPU,
+    params:
+        dataset=lambda wildcards: DATASETS[wildcards.dataset],
+        model=lambda wildcards: MODELS[wildcards.model],
+        settings=lambda wildcards: settings.fine_tune_settings(config, wildcards.model),
+        evaluated_model_train=config["split"]["evaluated_model_train"],
+        code=code_version("models", "seeding.py", "labels.py"),
+    message:
+        "Fine-tuning {wildcards.model} as {wildcards.role} on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/fine_tune.py"
+
+
+rule clean_checkpoints:
+    log:
+        f"{RUN}/logs/clean_checkpoints.log",
+    conda:
+        ENV
+    params:
+        run=RUN,
+        embeddings=[f"{RUN}/embeddings/{d}/{a}/seed{s}" for d in DATASETS for a in config["adversaries"] for s in SEEDS["adversary"]],
+        predictions=[p for d in DATASETS for p in predictions_of(d)],
+    message:
+        "Removing checkpoints whose embeddings or predictions are made"
+    script:
+        "../scripts/clean_checkpoints.py"

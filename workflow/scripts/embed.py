@@ -1,0 +1,31 @@
+"""Embed one split of a data set by one adversary.
+
+| output | content |
+|---|---|
+| embeddings | one vector per example, or per candidate (table `embeddings` or `candidate_embeddings`) |
+"""
+
+from pathlib import Path
+
+from advsets.job import step
+
+
+def main() -> None:
+    with step(snakemake.log[0], snakemake.threads, snakemake.output):
+        from advsets.devices import device_for
+
+        with device_for(snakemake.resources.get("gpu", 0)) as device:
+            from advsets.datasets.roles import rows_to_embed
+            from advsets.models.embed import embed
+            from advsets.models.settings import EmbedSettings
+
+            embed(
+                Path(snakemake.input.checkpoint),
+                rows_to_embed(Path(snakemake.input.examples), snakemake.wildcards.split),
+                Path(snakemake.output.embeddings),
+                EmbedSettings(dtype=snakemake.params.dtype, tokens_per_batch=snakemake.config["embed"]["tokens_per_batch"]),
+                device=device,
+            )
+
+
+main()

@@ -1,0 +1,31 @@
+"""Predict the evaluation set by one evaluated model.
+
+| output | content |
+|---|---|
+| predictions | label and probabilities per example (table `predictions`) |
+"""
+
+from pathlib import Path
+
+from advsets.job import step
+
+
+def main() -> None:
+    with step(snakemake.log[0], snakemake.threads, snakemake.output):
+        from advsets.devices import device_for
+
+        with device_for(snakemake.resources.get("gpu", 0)) as device:
+            from advsets.io import read_table
+            from advsets.models.predict import predict
+            from advsets.models.settings import EmbedSettings
+
+            predict(
+                Path(snakemake.input.checkpoint),
+                read_table(snakemake.input.examples, "examples"),
+                Path(snakemake.output.predictions),
+                EmbedSettings(dtype="float32", tokens_per_batch=snakemake.config["embed"]["tokens_per_batch"]),
+                device=device,
+            )
+
+
+main()

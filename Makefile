@@ -1,0 +1,47 @@
+# make demo    set up, run the main job on the embedded default, print where report and figures are
+# make test    set up, run linters and tests
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CORES ?= 2
+DEMO := results/demo
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export HF_HUB_DISABLE_TELEMETRY := 1
+
+.PHONY: help setup demo test lint clean
+
+help:
+	@grep -E '^# make' Makefile | sed 's/^# //'
+
+setup: $(READY)
+
+$(READY): pyproject.toml envs/constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else f"Python {v[0]}.{v[1]} found, 3.11 or later needed: run make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)")'
+	@echo "Setting up $(VENV) (once; downloads about 1 GB, more where torch comes with CUDA)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --python $(BIN)/python -c envs/constraints.txt -e '.[dev,slurm]'
+	@touch $(READY)
+
+demo: $(READY)
+	@$(BIN)/snakemake --cores $(CORES) --configfile config/demo.yaml
+	@$(BIN)/advsets report $(DEMO) --cores $(CORES) --configfile config/demo.yaml
+	@$(BIN)/advsets summary $(DEMO)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/mypy
+	$(BIN)/snakemake --lint --configfile config/smoke.yaml
+
+test: lint
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf results .snakemake

@@ -209,10 +209,10 @@ def _check_dataset(row: DatasetRow) -> None:
     if len(row.label_order) < 2:
         raise UserError(f"data set {row.name}: label_order has {len(row.label_order)} names; allowed: two or more; add them")
     for raw, label in row.labels.items():
-        if label not in row.label_order:
+        if label not in row.label_order + row.other_labels:
             raise UserError(
                 f"data set {row.name}: labels maps {raw!r} to {label!r}, which label_order does not hold;"
-                f" allowed: {allowed(row.label_order)}; correct one of them"
+                f" allowed: {allowed(row.label_order + row.other_labels)}; correct one of them"
             )
 
 

@@ -46,6 +46,11 @@ wildcard_constraints:
     extension="pdf|png|csv",
 
 
+def runs_of(models, role):
+    """Pairs of model and seed, in the order in which `expand` lists their files."""
+    return [(model, seed) for model in models for seed in SEEDS[role]]
+
+
 def predictions_of(dataset):
     """Prediction tables of every evaluated model and seed."""
     return expand(
@@ -67,6 +72,5 @@ def filtered_of(dataset, table="retained"):
 def final_files():
     """Everything that a run makes."""
     figures = expand(f"{RUN}/figures/{{figure}}.{{extension}}", figure=FIGURES, extension=["pdf", "png", "csv"])
-    tables = expand(f"{RUN}/evaluation/{{dataset}}/findings.parquet", dataset=DATASETS)
     sets = expand(f"{RUN}/filtered/{{dataset}}/{{adversary}}", dataset=DATASETS, adversary=config["adversaries"])
-    return [f"{RUN}/evaluation/findings.md", *figures, *tables, *sets]
+    return [f"{RUN}/evaluation/findings.md", *figures, *sets]

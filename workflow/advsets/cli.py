@@ -1,0 +1,141 @@
+"""The `advsets` command: one function per subcommand, each a thin call into the package."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from advsets import __version__
+from advsets.errors import user_errors
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    with user_errors():
+        options.call(options)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="advsets",
+        description="Build harder evaluation sets by adversarial means, and measure whether they are fair.",
+    )
+    parser.add_argument("--version", action="version", version=f"advsets {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_filter(commands)
+    _add_evaluate(commands)
+    _add_summary(commands)
+    _add_keys(commands)
+    return parser
+
+
+def _add_filter(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from advsets.aflite.settings import FilterSettings
+
+    parser = commands.add_parser(
+        "filter",
+        help="filter an evaluation set with AFLite, from embeddings of your own",
+        description="AFLite on two Parquet files with columns example_id, label, embedding (or candidates) and"
+        " optionally group_id. Writes retained.parquet, retained_train.parquet, round_scores.parquet and"
+        " rounds.parquet. A killed run goes on at its last whole round.",
+    )
+    parser.add_argument("train", type=Path, help="embeddings of the training set (Parquet)")
+    parser.add_argument("evaluation", type=Path, nargs="?", help="embeddings of the evaluation set (Parquet)")
+    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the partitions (default 0)")
+    parser.add_argument("--threads", type=int, default=None, help="CPU threads (default: as many as there are)")
+    parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to fit (default auto)")
+    group = parser.add_argument_group("AFLite settings (numbers below 1 are shares of the training rows)")
+    for field in dataclasses.fields(FilterSettings):
+        _add_setting(group, field)
+    parser.set_defaults(call=_filter)
+
+
+def _add_setting(group: argparse._ArgumentGroup, field: dataclasses.Field[object]) -> None:
+    flag = f"--{field.name.replace('_', '-')}"
+    shown = f"default {'none' if field.default is None else field.default}"
+    if isinstance(field.default, bool):
+        group.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default, help=shown)
+    elif isinstance(field.default, str):
+        group.add_argument(flag, choices=["more_than", "at_least"], default=field.default, help=shown)
+    else:
+        kind = int if isinstance(field.default, int) else _number
+        group.add_argument(flag, type=kind, default=field.default, help=shown, metavar="N")
+
+
+def _number(text: str) -> int | float:
+    """Integer where the text is one (a count), else a float (a share)."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _filter(options: argparse.Namespace) -> None:
+    from advsets.aflite.run import filter_files
+    from advsets.aflite.settings import FilterSettings
+
+    names = [field.name for field in dataclasses.fields(FilterSettings)]
+    settings = FilterSettings(**{name: getattr(options, name) for name in names})
+    filter_files(
+        options.train,
+        options.evaluation,
+        options.out,
+        settings,
+        seed=options.seed,
+        threads=options.threads,
+        device=options.device,
+    )
+
+
+def _add_evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="score predictions of any model on full, filtered and random subsets",
+        description="Predictions (CSV, JSON, JSONL or Parquet with example_id and predicted_label), joined by id.",
+    )
+    parser.add_argument("predictions", type=Path, nargs="+", help="predictions, one file per model")
+    parser.add_argument("--set", type=Path, required=True, dest="set_dir", help="output of `advsets filter`, or a filtered set")
+    parser.add_argument("--out", type=Path, default=None, help="also write the scores there (CSV or Parquet)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the resampling (default 0)")
+    parser.add_argument("--n-bootstrap", type=int, default=1000, help="resampling draws (default 1000)")
+    parser.add_argument("--n-random-subsets", type=int, default=100, help="size-matched random subsets (default 100)")
+    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
+    parser.set_defaults(call=_evaluate)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    raise NotImplementedError
+
+
+def _add_summary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("summary", help="print the findings of a finished run and where its files lie")
+    parser.add_argument("run", type=Path, help="folder of the run, e.g. results/demo")
+    parser.set_defaults(call=_summary)
+
+
+def _summary(options: argparse.Namespace) -> None:
+    from advsets.evaluation.summary import print_summary
+
+    print_summary(options.run, sys.stdout)
+
+
+def _add_keys(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("keys", help="print the reference of configuration keys (Markdown)")
+    parser.set_defaults(call=lambda options: _keys())
+
+
+def _keys() -> None:
+    from advsets.keys import reference
+
+    print(reference(), end="")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

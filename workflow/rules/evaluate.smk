@@ -1,0 +1,88 @@
+# Needs: predictions, retained masks, examples. Gives: the tables of results/<run>/evaluation,
+# by joins alone; no model is run here.
+EVALUATION = f"{RUN}/evaluation/{{dataset}}"
+
+
+def evaluation_params(wildcards):
+    """What the evaluation must know besides its tables."""
+    return {
+        "dataset_row": DATASETS[wildcards.dataset],
+        "model_rows": MODELS,
+        "model_runs": runs_of(config["evaluated_models"], "evaluated_model"),
+        "adversary_runs": runs_of(config["adversaries"], "adversary"),
+        "settings": {**config["evaluate"], "seed": config["seed"]},
+    }
+
+
+rule evaluate_models:
+    input:
+        examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",
+        retained=lambda wildcards: filtered_of(wildcards.dataset),
+        predictions=lambda wildcards: predictions_of(wildcards.dataset),
+    output:
+        accuracy=f"{EVALUATION}/accuracy.parquet",
+        ranks=f"{EVALUATION}/ranks.parquet",
+        rank_stability=f"{EVALUATION}/rank_stability.parquet",
+        penalty=f"{EVALUATION}/penalty.parquet",
+        penalty_cells=f"{EVALUATION}/penalty_cells.parquet",
+        accuracy_by_agreement=f"{EVALUATION}/accuracy_by_agreement.parquet",
+        soft_scores=f"{EVALUATION}/soft_scores.parquet",
+        findings=f"{EVALUATION}/findings.parquet",
+    log:
+        f"{RUN}/logs/evaluate_models/{{dataset}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/evaluate_models/{{dataset}}.tsv"
+    conda:
+        ENV
+    params:
+        study=evaluation_params,
+        code=code_version("evaluation", "stats"),
+    message:
+        "Scoring every evaluated model on every subset of {wildcards.dataset}"
+    script:
+        "../scripts/evaluate_models.py"
+
+
+rule evaluate_agreement:
+    input:
+        examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",
+        retained=lambda wildcards: filtered_of(wildcards.dataset),
+    output:
+        agreement=f"{EVALUATION}/agreement.parquet",
+        agreement_histogram=f"{EVALUATION}/agreement_histogram.parquet",
+    log:
+        f"{RUN}/logs/evaluate_agreement/{{dataset}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/evaluate_agreement/{{dataset}}.tsv"
+    conda:
+        ENV
+    params:
+        study=evaluation_params,
+        code=code_version("evaluation", "stats"),
+    message:
+        "Comparing annotator agreement of what {wildcards.dataset} keeps"
+    script:
+        "../scripts/evaluate_agreement.py"
+
+
+rule write_findings:
+    input:
+        expand(f"{EVALUATION}/findings.parquet", dataset=DATASETS),
+    output:
+        report(
+            f"{RUN}/evaluation/findings.md",
+            caption="../report/findings_table.rst",
+            category="Findings",
+        ),
+    log:
+        f"{RUN}/logs/write_findings.log",
+    benchmark:
+        f"{RUN}/benchmarks/write_findings.tsv"
+    conda:
+        ENV
+    params:
+        code=code_version("evaluation/findings.py"),
+    message:
+        "Writing the findings of run {config[run]}"
+    script:
+        "../scripts/write_findings.py"

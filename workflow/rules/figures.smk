@@ -1,0 +1,48 @@
+# Needs: the tables that a row of config/figures.yaml names. Gives: the figure as PDF, PNG and
+# the CSV behind it. A figure asks only for its own tables, so one figure runs only its stages.
+
+
+def figure_tables(wildcards):
+    """Input files of one figure, by table name."""
+    tables = FIGURES[wildcards.figure]["tables"]
+    filter_tables = {"rounds", "round_scores", "retained"}
+    return {
+        table: (
+            [path for dataset in DATASETS for path in filtered_of(dataset, table)]
+            if table in filter_tables
+            else expand(f"{RUN}/evaluation/{{dataset}}/{table}.parquet", dataset=DATASETS)
+        )
+        for table in tables
+    }
+
+
+rule figure:
+    input:
+        unpack(figure_tables),
+    output:
+        pdf=f"{RUN}/figures/{{figure}}.pdf",
+        png=report(
+            f"{RUN}/figures/{{figure}}.png",
+            caption="../report/{figure}.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
+        csv=f"{RUN}/figures/{{figure}}.csv",
+    log:
+        f"{RUN}/logs/figure/{{figure}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/figure/{{figure}}.tsv"
+    conda:
+        ENV
+    params:
+        dataset_rows=DATASETS,
+        model_rows=MODELS,
+        adversary_runs=runs_of(config["adversaries"], "adversary"),
+        threshold=config["filter"]["threshold"],
+        code=lambda wildcards: code_version(
+            f"figures/{wildcards.figure}.py", "figures/style.py", "figures/layout.py", "figures/frames.py"
+        ),
+    message:
+        "Drawing {wildcards.figure}"
+    script:
+        "../scripts/figure.py"

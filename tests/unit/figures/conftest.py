@@ -1,0 +1,368 @@
+"""Synthetic tables of a whole run, each checked against its declaration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import polars as pl
+import pytest
+from advsets.figures.context import FigureContext
+from advsets.io import check_frame
+from advsets.seeding import rng_for
+from advsets.tables import TABLES
+
+MODELS = ("static", "mini-1", "mini-2", "mini-3", "mini-6", "other-1")
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a synthetic run is made of."""
+
+    datasets: tuple[str, ...] = ("reviews",)
+    models: tuple[str, ...] = MODELS
+    adversaries: tuple[str, ...] = MODELS[:5]
+    seeds: tuple[int, ...] = (0,)
+    empty: tuple[str, ...] = ()
+    unknown_strength: tuple[str, ...] = ()
+    measure: str = "agreement"  # agreement | flag | none
+    measures: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    n_full: int = 1066
+    n_rounds: int = 12
+    identical_ranks: bool = False
+
+    def context(self) -> FigureContext:
+        titles = {m: self.titles.get(m, m.replace("mini-", "MiniLM, layers: ")) for m in self.models}
+        return FigureContext(
+            dataset_titles={d: d.capitalize() for d in self.datasets},
+            model_titles=titles,
+            families={m: m.split("-")[0] for m in self.models},
+            label_orders={d: LABELS for d in self.datasets},
+        )
+
+    def accuracy(self, model: str) -> float:
+        return 0.55 + 0.35 * (self.models.index(model) + 1) / len(self.models)
+
+    def strength(self, adversary: str) -> float | None:
+        return None if adversary in self.unknown_strength else self.accuracy(adversary)
+
+    def n_kept(self, adversary: str, seed: int) -> int:
+        return 0 if adversary in self.empty else int(self.n_full * (1.02 - self.accuracy(adversary))) + 7 * seed
+
+    def relation(self, adversary: str, model: str) -> str:
+        if adversary == model:
+            return "self"
+        return "same_family" if adversary.split("-")[0] == model.split("-")[0] else "other"
+
+
+def _noise(*key: str | int) -> float:
+    return float(rng_for(0, *key).normal())
+
+
+def _filtered(study: Study, dataset: str, adversary: str, seed: int, model: str) -> float | None:
+    if adversary in study.empty:
+        return None
+    drop = 0.75 * (study.accuracy(adversary) - 0.5) + {"self": 0.07, "same_family": 0.02, "other": 0.0}[
+        study.relation(adversary, model)
+    ]
+    value = study.accuracy(model) - drop + 0.012 * _noise(dataset, adversary, seed, model)
+    return min(max(value, 0.02), 0.98)
+
+
+def _accuracy(study: Study, dataset: str) -> list[dict]:
+    rows = []
+    for model in study.models:
+        full = study.accuracy(model)
+        cells = [("full_set", None, None, study.n_full, full, full - 0.02, full + 0.02)]
+        for adversary in study.adversaries:
+            for seed in study.seeds:
+                n = study.n_kept(adversary, seed)
+                value = _filtered(study, dataset, adversary, seed, model)
+                half = 0.0 if n == 0 else 1.96 * math.sqrt(0.25 / n)
+                missing = value is None
+                cells.append(
+                    ("filtered", adversary, seed, n, value, None if missing else value - half, None if missing else value + half)
+                )
+                random = (None,) * 3 if missing else (full, full - half / 1.5, full + half / 1.5)
+                cells.append(("random_subset", adversary, seed, n, *random))
+        names = ("subset", "adversary", "adversary_seed", "n_examples", "accuracy", "accuracy_low", "accuracy_high")
+        rows += [
+            {"dataset": dataset, "evaluated_model": model, "model_seed": seed, **dict(zip(names, cell, strict=True))}
+            for cell in cells
+            for seed in study.seeds
+        ]
+    return rows
+
+
+def _ranked(values: dict[str, float | None]) -> dict[str, float | None]:
+    known = {k: v for k, v in values.items() if v is not None}
+    return {
+        k: None
+        if v is None
+        else 1 + sum(o > v for o in known.values()) + (sum(o == v for o in known.values()) - 1) / 2
+        for k, v in values.items()
+    }
+
+
+def _ranks(study: Study, dataset: str) -> list[dict]:
+    full = {m: study.accuracy(m) for m in study.models}
+    rows = []
+    for adversary in study.adversaries:
+        for seed in study.seeds:
+            filtered = {m: _filtered(study, dataset, adversary, seed, m) for m in study.models}
+            if study.identical_ranks and adversary not in study.empty:
+                filtered = dict(full)
+            before, after = _ranked(full), _ranked(filtered)
+            rows += [
+                {
+                    "dataset": dataset,
+                    "adversary": adversary,
+                    "adversary_seed": seed,
+                    "evaluated_model": m,
+                    "accuracy_full_set": full[m],
+                    "accuracy_filtered": filtered[m],
+                    "rank_full_set": before[m],
+                    "rank_filtered": after[m],
+                    "adversary_strength": study.strength(adversary),
+                }
+                for m in study.models
+            ]
+    return rows
+
+
+def _rank_stability(study: Study, dataset: str) -> list[dict]:
+    rows = []
+    for adversary in study.adversaries:
+        for seed in study.seeds:
+            n = study.n_kept(adversary, seed)
+            tau = None if n == 0 or len(study.models) < 2 else 1 - 1.6 * (study.accuracy(adversary) - 0.5) + 0.04 * seed
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "adversary": adversary,
+                    "adversary_seed": seed,
+                    "n_retained": n,
+                    "retained_share": n / study.n_full,
+                    "adversary_strength": study.strength(adversary),
+                    "tau_b": tau,
+                    "tau_b_low": None if tau is None else tau - 0.2,
+                    "tau_b_high": None if tau is None else min(tau + 0.15, 1.0),
+                    "tau_b_random_mean": None if tau is None else 0.9,
+                    "tau_b_random_low": None if tau is None else 0.7,
+                    "tau_b_random_high": None if tau is None else 1.0,
+                    "rank_change_mean": None if tau is None else 1.2,
+                    "rank_change_random_mean": None if tau is None else 0.3,
+                }
+            )
+    return rows
+
+
+def _penalty_cells(study: Study, dataset: str) -> list[dict]:
+    shift = {"self": -0.45, "same_family": -0.15, "other": 0.05}
+    rows = []
+    for adversary in study.adversaries:
+        for model in study.models:
+            relation = study.relation(adversary, model)
+            value = _filtered(study, dataset, adversary, 0, model)
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "adversary": adversary,
+                    "evaluated_model": model,
+                    "relation": relation,
+                    "accuracy_full_set": study.accuracy(model),
+                    "accuracy_filtered": value,
+                    "accuracy_random": None if value is None else study.accuracy(model),
+                    "residual_log_odds": None
+                    if value is None
+                    else shift[relation] + 0.12 * _noise("residual", dataset, adversary, model),
+                }
+            )
+    return rows
+
+
+def _penalty(study: Study, dataset: str) -> list[dict]:
+    cells = _penalty_cells(study, dataset)
+    rows = []
+    for relation in ("self", "same_family"):
+        values = [c["residual_log_odds"] for c in cells if c["relation"] == relation and c["residual_log_odds"] is not None]
+        mean = sum(values) / len(values) if values else None
+        rows.append(
+            {
+                "dataset": dataset,
+                "relation": relation,
+                "n_cells": len(values),
+                "penalty_log_odds": mean,
+                "penalty_low": None if mean is None else mean - 0.1,
+                "penalty_high": None if mean is None else mean + 0.12,
+                "interval_over": "examples",
+            }
+        )
+    return rows
+
+
+def _measure(study: Study, dataset: str) -> str:
+    return study.measures.get(dataset, study.measure)
+
+
+def _agreement(study: Study, dataset: str) -> list[dict]:
+    measure = _measure(study, dataset)
+    rows = []
+    for adversary in study.adversaries if measure != "none" else ():
+        for seed in study.seeds:
+            kept = study.n_kept(adversary, seed)
+            for label in (None, *LABELS):
+                for subset, n, shift in (("full_set", study.n_full, 0.0), ("retained", kept, -0.12), ("removed", study.n_full - kept, 0.03)):
+                    n = n if label is None else n // 3
+                    mean = None if n == 0 else 0.82 + shift + 0.01 * _noise("agreement", adversary, seed, str(label))
+                    half = 0.0 if n == 0 else 0.4 / math.sqrt(n)
+                    low, high = (None, None) if mean is None else (mean - half, mean + half)
+                    flag = measure == "flag"
+                    rows.append(
+                        {
+                            "dataset": dataset,
+                            "adversary": adversary,
+                            "adversary_seed": seed,
+                            "gold_label": label,
+                            "subset": subset,
+                            "n_examples": n,
+                            "agreement_mean": None if flag else mean,
+                            "agreement_low": None if flag else low,
+                            "agreement_high": None if flag else high,
+                            "label_entropy_bits_mean": None if flag or mean is None else 0.6,
+                            "low_agreement_share": (None if mean is None else 1 - mean) if flag else None,
+                            "low_agreement_low": (None if high is None else 1 - high) if flag else None,
+                            "low_agreement_high": (None if low is None else 1 - low) if flag else None,
+                        }
+                    )
+    return rows
+
+
+def _agreement_histogram(study: Study, dataset: str) -> list[dict]:
+    rows = []
+    for adversary in study.adversaries if _measure(study, dataset) == "agreement" else ():
+        for seed in study.seeds:
+            kept = study.n_kept(adversary, seed)
+            for subset, n, slope in (("full_set", study.n_full, 2.0), ("retained", kept, 0.8), ("removed", study.n_full - kept, 2.6)):
+                weights = [math.exp(slope * i / 4) * (i >= 3) for i in range(10)]
+                shares = [w / sum(weights) for w in weights]
+                rows += [
+                    {
+                        "dataset": dataset,
+                        "adversary": adversary,
+                        "adversary_seed": seed,
+                        "subset": subset,
+                        "bin_low": i / 10,
+                        "bin_high": (i + 1) / 10,
+                        "n_examples": round(share * n),
+                        "share": share if n else None,
+                    }
+                    for i, share in enumerate(shares)
+                ]
+    return rows
+
+
+_FINDINGS = (
+    ("a", "Accuracy falls on filtered subsets.", "holds", "mean drop against size-matched random subsets, percentage points", 14.2, 12.9, 15.6),
+    ("b", "Stronger adversaries make harder subsets.", "holds", "Spearman correlation of strength and mean drop", 0.9, 0.4, 1.0),
+    ("c", "The ranking of models changes more than by chance.", "undecided", "tau-b minus mean tau-b of random subsets", -0.21, -0.55, 0.04),
+    ("d", "Retained examples have lower annotator agreement, also within gold class.", "holds", "difference of mean agreement, share", -0.11, -0.13, -0.1),
+    ("e", "A model fine-tuned from the adversary's base model is hurt more.", "does not hold", "self-adversary penalty, log-odds", None, None, None),
+)
+
+
+def _findings(study: Study, dataset: str) -> list[dict]:
+    keys = ("finding", "statement", "verdict", "measure", "value", "low", "high")
+    return [
+        {"dataset": dataset, **dict(zip(keys, row, strict=True)), "detail": f"over {len(study.adversaries)} adversaries, n = {study.n_full}"}
+        for row in _FINDINGS
+    ]
+
+
+_BUILDERS = {
+    "accuracy": _accuracy,
+    "ranks": _ranks,
+    "rank_stability": _rank_stability,
+    "penalty_cells": _penalty_cells,
+    "penalty": _penalty,
+    "agreement": _agreement,
+    "agreement_histogram": _agreement_histogram,
+    "findings": _findings,
+}
+
+
+def _frame(name: str, rows: list[dict]) -> pl.DataFrame:
+    from advsets.io import polars_dtype
+
+    schema = {c.name: polars_dtype(c) for c in TABLES[name].columns}
+    return check_frame(pl.DataFrame(rows, schema=schema), TABLES[name])
+
+
+def _runs(study: Study) -> list[tuple[str, str, int]]:
+    return [(d, a, s) for d in study.datasets for a in study.adversaries for s in study.seeds]
+
+
+def _rounds(study: Study) -> pl.DataFrame:
+    rows = []
+    for dataset, adversary, seed in _runs(study):
+        train, evaluation = 5000, study.n_full
+        target = study.n_kept(adversary, seed)
+        n_rounds = study.n_rounds - study.adversaries.index(adversary) % 3 - seed
+        for number in range(1, max(n_rounds, 1) + 1):
+            gone = max(round((evaluation - target) * (0.6 if number < n_rounds else 1.0)), 0)
+            rows.append((dataset, adversary, seed, number, train, 100, evaluation, gone))
+            train, evaluation = train - 100, evaluation - gone
+    return pl.DataFrame(
+        rows,
+        schema={
+            "dataset": pl.String,
+            "adversary": pl.String,
+            "adversary_seed": pl.Int64,
+            "filtering_round": pl.Int64,
+            "n_train_before": pl.Int64,
+            "n_train_removed": pl.Int64,
+            "n_evaluation_before": pl.Int64,
+            "n_evaluation_removed": pl.Int64,
+        },
+        orient="row",
+    )
+
+
+def _round_scores(study: Study) -> pl.DataFrame:
+    frames = []
+    for dataset, adversary, seed, number, _, _, n, _ in _rounds(study).iter_rows():
+        draws = rng_for(0, "scores", dataset, adversary, seed, number).beta(2.5 / number**0.3, 1.2, size=max(n // 4, 1))
+        score = pl.Series("predictability", (draws * 64).round() / 64)
+        frames.append(
+            pl.DataFrame({"predictability": score}).select(
+                dataset=pl.lit(dataset),
+                adversary=pl.lit(adversary),
+                adversary_seed=pl.lit(seed, pl.Int64),
+                filtering_round=pl.lit(number, pl.Int64),
+                split=pl.lit("evaluation"),
+                predictability=pl.col("predictability"),
+                removed=pl.col("predictability") > 0.75,
+            )
+        )
+    return pl.concat(frames)
+
+
+def make_tables(study: Study) -> dict[str, pl.DataFrame]:
+    """Every table of a run as figures receive them: all data sets and filter runs together."""
+    tables = {
+        name: pl.concat(_frame(name, build(study, dataset)) for dataset in study.datasets)
+        for name, build in _BUILDERS.items()
+    }
+    return {**tables, "rounds": _rounds(study), "round_scores": _round_scores(study)}
+
+
+@pytest.fixture(scope="session")
+def study_type() -> type[Study]:
+    return Study
+
+
+@pytest.fixture(scope="session")
+def tables_of():
+    return make_tables

@@ -1,0 +1,78 @@
+"""What a figure needs besides its tables: titles, families, label orders, the threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from advsets.registry import DatasetRow, ModelRow
+
+
+@dataclass(frozen=True)
+class FigureContext:
+    """Display names and settings; names without a title are shown as they are.
+
+    The order of `dataset_titles` and `model_titles` is the order of the configuration and
+    decides the order of facets, and of models wherever strength does not.
+    """
+
+    dataset_titles: Mapping[str, str] = field(default_factory=dict)
+    model_titles: Mapping[str, str] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    label_orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    threshold: float = 0.75
+
+    @classmethod
+    def from_rows(
+        cls,
+        datasets: Iterable[DatasetRow],
+        models: Iterable[ModelRow],
+        threshold: float,
+        label_orders: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> FigureContext:
+        """Context of a run.
+
+        Parameters
+        ----------
+        datasets, models : iterables of rows
+            In the order of the configuration.
+        threshold : float
+            Predictability (0-1) above which the filter removes a row.
+        label_orders : mapping, optional
+            Label orders over those of the rows, e.g. of multiple-choice data sets, whose rows
+            have none; their number of candidates gives the level of chance.
+        """
+        datasets, models = list(datasets), list(models)
+        orders = {row.name: row.label_order for row in datasets} | dict(label_orders or {})
+        return cls(
+            {row.name: row.title for row in datasets},
+            {row.name: row.title or row.name for row in models},
+            {row.name: row.family for row in models},
+            orders,
+            threshold,
+        )
+
+    def dataset_title(self, name: str) -> str:
+        return self.dataset_titles.get(name) or name
+
+    def model_title(self, name: str) -> str:
+        return self.model_titles.get(name) or name
+
+    def chance(self, dataset: str) -> float | None:
+        """Accuracy of guessing every label alike (0-1); None when the labels are not known."""
+        labels = self.label_orders.get(dataset) or ()
+        return 1 / len(labels) if labels else None
+
+    def order_datasets(self, names: Iterable[str]) -> list[str]:
+        return _in_order(names, self.dataset_titles)
+
+    def order_models(self, names: Iterable[str]) -> list[str]:
+        return _in_order(names, self.model_titles)
+
+    def order_labels(self, dataset: str, names: Iterable[str]) -> list[str]:
+        return _in_order(names, dict.fromkeys(self.label_orders.get(dataset, ())))
+
+
+def _in_order(names: Iterable[str], known: Mapping[str, object]) -> list[str]:
+    place = {name: i for i, name in enumerate(known)}
+    return sorted(set(names), key=lambda name: (place.get(name, len(place)), name))

@@ -1,0 +1,57 @@
+"""Questions that several figures ask of their tables: which data sets, in what order, how strong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from advsets.figures.context import FigureContext
+
+Tables = Mapping[str, pl.DataFrame]
+
+
+def datasets(frame: pl.DataFrame, context: FigureContext) -> list[str]:
+    """Data sets of a table in the order of the configuration."""
+    return context.order_datasets(frame["dataset"].unique())
+
+
+def of_dataset(tables: Tables, dataset: str) -> dict[str, pl.DataFrame]:
+    """The rows of one data set of every table."""
+    return {name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items()}
+
+
+def strengths(rank_stability: pl.DataFrame) -> dict[str, float | None]:
+    """Strength (0-1) per adversary of one data set; None where the model was not evaluated."""
+    mean = rank_stability.group_by("adversary").agg(pl.col("adversary_strength").mean())
+    return dict(mean.iter_rows())
+
+
+def weakest_first(strength: Mapping[str, float | None], context: FigureContext) -> list[str]:
+    """Adversaries by strength; those of unknown strength come first, ties in configured order."""
+    return sorted(context.order_models(strength), key=lambda name: _number(strength[name]))
+
+
+def x_positions(strength: Mapping[str, float | None], context: FigureContext) -> tuple[dict[str, float], bool]:
+    """Place of each adversary on the strength axis, weakest first, and whether it is a strength.
+
+    Adversaries of unknown strength are left out, unless all are: then places are 1, 2, ….
+    """
+    order = weakest_first(strength, context)
+    known = {name: float(value) for name in order if (value := strength[name]) is not None}
+    if known:
+        return known, True
+    return {name: float(i) for i, name in enumerate(order, 1)}, False
+
+
+def count_range(counts: Iterable[float]) -> str:
+    """"120" or "120–431", with thousands separated."""
+    values = sorted(set(counts))
+    if not values:
+        return "0"
+    ends = [f"{round(v):,}" for v in (values[0], values[-1])]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]}–{ends[1]}"
+
+
+def _number(value: float | None) -> float:
+    return float("-inf") if value is None else value

@@ -1,0 +1,116 @@
+"""Arrange facets and labels so that nothing overlaps.
+
+Conventions
+-----------
+One block (subfigure) per data set, from top to bottom. Gaps between labels are in points,
+1/72 inch, so label placement holds at any scale of the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from advsets.figures import style
+
+LABEL_GAP_PT = 10.5
+LONGEST_NAME = 26
+
+
+def blocks(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
+    """One subfigure per data set, stacked, with these relative heights."""
+    made = figure.subfigures(len(heights), 1, height_ratios=list(heights), squeeze=False)
+    return list(made[:, 0])
+
+
+def shorten(title: str, longest: int = LONGEST_NAME) -> str:
+    """Title of at most `longest` characters: the middle is left out, as both ends tell models apart."""
+    if len(title) <= longest:
+        return title
+    head = (longest - 1) // 2
+    return f"{title[:head]}…{title[len(title) - (longest - 1 - head) :]}"
+
+
+def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Positions moved as little as possible (least squares) to lie `gap` apart, order kept.
+
+    Where they fit they stay within [low, high].
+    """
+    if not positions:
+        return []
+    order = sorted(range(len(positions)), key=lambda i: (positions[i], i))
+    pools: list[tuple[float, int]] = []
+    for place, i in enumerate(order):
+        mean, count = positions[i] - place * gap, 1
+        while pools and pools[-1][0] > mean:
+            other, n = pools.pop()
+            mean, count = (mean * count + other * n) / (count + n), count + n
+        pools.append((mean, count))
+    flat = [mean for mean, count in pools for _ in range(count)]
+    top = max(high - (len(flat) - 1) * gap, low)
+    placed = [min(max(value, low), top) + place * gap for place, value in enumerate(flat)]
+    return [placed[order.index(i)] for i in range(len(order))]
+
+
+def name_above(axes: Axes, places: Mapping[str, float]) -> None:
+    """Write a name above each x position, upright, with a thin line where it had to move aside.
+
+    The figure must hold its other parts already: their layout gives the width.
+    """
+    _settle(axes)
+    width = axes.bbox.width / axes.get_figure(root=True).dpi * 72
+    low, high = axes.get_xlim()
+    points = [(x - low) / (high - low) * width for x in places.values()]
+    for name, x, at, to in zip(
+        places, places.values(), points, spread(points, LABEL_GAP_PT, 4, width - 4), strict=True
+    ):
+        axes.annotate(
+            shorten(name),
+            xy=(x, 1),
+            xycoords=axes.get_xaxis_transform(),
+            xytext=(to - at, 9),
+            textcoords="offset points",
+            rotation=90,
+            ha="center",
+            va="bottom",
+            fontsize=style.SMALLEST_PT,
+            arrowprops=_leader((0.5, 0)),
+            annotation_clip=False,
+        )
+
+
+def name_beside(axes: Axes, names: Sequence[str], heights: Sequence[float], x: float, right: bool) -> None:
+    """Write names left or right of the points (x, height), moved apart where they would overlap."""
+    _settle(axes)
+    tall = axes.bbox.height / axes.get_figure(root=True).dpi * 72
+    bottom, top = axes.get_ylim()
+    points = [(y - bottom) / (top - bottom) * tall for y in heights]
+    for name, y, at, to in zip(names, heights, points, spread(points, LABEL_GAP_PT, 4, tall - 4), strict=True):
+        axes.annotate(
+            shorten(name),
+            xy=(x, y),
+            xytext=(13 if right else -13, to - at),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=style.SMALLEST_PT,
+            arrowprops=_leader((0, 0.5) if right else (1, 0.5)),
+            annotation_clip=False,
+        )
+
+
+def say(axes: Axes, message: str) -> None:
+    """Fill axes with one plain sentence instead of data."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes, color=style.MUTED, wrap=True)
+
+
+def _settle(axes: Axes) -> None:
+    axes.get_figure(root=True).draw_without_rendering()
+
+
+def _leader(where: tuple[float, float]) -> dict[str, Any]:
+    return {"arrowstyle": "-", "lw": 0.5, "color": style.MUTED, "shrinkA": 0, "shrinkB": 1, "relpos": where}

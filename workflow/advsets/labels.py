@@ -5,6 +5,9 @@ Conventions
 Labels are strings in every table; `label_order` is the stored order in which `label_count`
 (integers) and probabilities are written. For multiple choice the label is the index of the
 right candidate as a string, "0", "1", ….
+`label_count` may be longer than `label_order`: counts of `other_labels` (given by annotators,
+but no class of the task) follow. `agreement` and entropy are over all annotators; a distribution
+that is compared with a model's probabilities is the leading part, renormalised over the classes.
 `agreement` is the share of annotators with the gold label, `label_entropy_bits` the entropy
 of the label distribution in bits.
 """

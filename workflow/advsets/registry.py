@@ -20,16 +20,20 @@ class DatasetRow:
 
     `source` is a mapping with `kind` (`pypi`, `hub`, `url` or `file`) and the keys of that
     kind; `columns` maps our column to the source's column or list of columns; `labels` maps a
-    raw value (as a string) to a label name of `label_order`.
+    raw value (as a string) to a label name of `label_order` or `other_labels` (labels that
+    annotators gave but that are no class of the task); `evaluation_columns` are the keys of
+    `columns` that differ for the evaluation rows.
     """
 
     name: str
     title: str
     task: str
     label_order: tuple[str, ...]
+    other_labels: tuple[str, ...]
     labels: dict[str, str]
     source: dict[str, Any]
     columns: dict[str, Any]
+    evaluation_columns: dict[str, Any]
     evaluation_split: str
     evaluation_fraction: float | None
     licence: str
@@ -40,9 +44,9 @@ class DatasetRow:
     @classmethod
     def from_config(cls, name: str, row: dict[str, Any]) -> DatasetRow:
         """Record of a validated row."""
-        order = tuple(row["label_order"])
-        labels = {str(k): v for k, v in (row["labels"] or {label: label for label in order}).items()}
-        return cls(name=name, **{**row, "label_order": order, "labels": labels})
+        order, other = tuple(row["label_order"]), tuple(row["other_labels"])
+        labels = {str(k): v for k, v in (row["labels"] or {label: label for label in order + other}).items()}
+        return cls(name=name, **{**row, "label_order": order, "other_labels": other, "labels": labels})
 
     @property
     def is_multiple_choice(self) -> bool:

@@ -81,7 +81,7 @@ _LIST = [
             Column("candidates", "list<string>", "answers to choose from (multiple choice)", nullable=True),
             Column("label", "string", "gold label name; multiple choice: index of the right candidate"),
             Column("group_id", "string", "examples that belong together, e.g. of one premise", nullable=True),
-            Column("label_count", "list<int64>", "annotators per label, in the stored label order", "annotators", True),
+            Column("label_count", "list<int64>", "annotators per label: label_order, then other_labels", "annotators", True),
             Column("agreement", "float64", "share of annotators with the gold label", "share", True),
             Column("label_entropy_bits", "float64", "entropy of the annotators' labels", "bits", True),
             Column("low_agreement", "bool", "flag of the source: few annotators agree with the gold label", nullable=True),

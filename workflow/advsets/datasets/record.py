@@ -1,0 +1,75 @@
+"""Record of what was fetched, from which a later run knows that nothing is left to do.
+
+Conventions
+-----------
+`source.json` is written last, so its presence means that all files are whole. A copy,
+`.fetched.json`, outlives a workflow that deletes `source.json` before it runs the step again:
+the commit and checksums of the first download hold until the user deletes the folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from advsets import __version__
+from advsets.datasets.checksums import content_sha256, content_size
+from advsets.errors import UserError
+from advsets.io import read_json, write_json
+from advsets.registry import DatasetRow
+
+RECORD = "source.json"
+_COPY = ".fetched.json"
+
+
+def earlier_record(row: DatasetRow, folder: Path) -> dict[str, Any] | None:
+    """Record of an earlier fetch of the same source, or None."""
+    for name in (_COPY, RECORD):
+        path = folder / name
+        if path.is_file():
+            record: dict[str, Any] = read_json(path)
+            return record if record.get("requested") == row.source else None
+    return None
+
+
+def is_complete(record: dict[str, Any], folder: Path) -> bool:
+    """Whether every recorded file is there with its size."""
+    paths = [(folder / entry["name"], entry["size"]) for entry in record["files"]]
+    return all(path.exists() and content_size(path) == size for path, size in paths)
+
+
+def describe_file(path: Path, name: str) -> dict[str, Any]:
+    """Name, size and checksum of a file or folder."""
+    return {"name": name, "size": content_size(path), "sha256": content_sha256(path)}
+
+
+def write_record(row: DatasetRow, folder: Path, resolved: dict[str, Any]) -> None:
+    """Write the record; `resolved` holds `files` and what else the source tells."""
+    record = {"kind": row.source["kind"], "requested": row.source, "advsets": __version__, **resolved}
+    write_json(folder / _COPY, record)
+    write_json(folder / RECORD, record)
+
+
+def read_record(row: DatasetRow, folder: Path) -> dict[str, Any]:
+    """Record of the fetch, checked to be of this row's source.
+
+    Raises
+    ------
+    UserError
+        If nothing was fetched, or something else than the row now says.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; fetch data set {row.name!r} first")
+    record: dict[str, Any] = read_json(path)
+    if not isinstance(record, dict) or record.get("requested") != row.source:
+        raise UserError(
+            f"{path}: the source of data set {row.name!r} has changed since; delete this file and fetch again"
+        )
+    return record
+
+
+def remove_parts(folder: Path) -> None:
+    """Delete what an interrupted fetch left under temporary names."""
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)

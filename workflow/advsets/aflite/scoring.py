@@ -1,0 +1,121 @@
+"""What fitted classifiers predict for each example: counts of right answers, and margins.
+
+Conventions
+-----------
+Axes and score layout as in `objective`. The highest score is predicted, the first of equal ones; binary predicts
+class 1 when the score is above 0. Products are float64, one block of rows at a time, so that the margin of an
+example does not depend on the rows beside it beyond the last digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from advsets.aflite.logreg import Fits, check_data
+from advsets.aflite.objective import Block, Data, block_threads
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Predictions counted per example and per classifier.
+
+    Attributes
+    ----------
+    n_held_out : Tensor
+        (n_examples,) int64, classifiers that the example was held out from.
+    n_correct : Tensor
+        (n_examples,) int64, of these the ones that predict it right.
+    margin : Tensor
+        (n_examples,) float64, mean over them of the true class's score minus the best other score; nan without any.
+        Binary: the score, with its sign turned for class 0.
+    n_held_out_per_partition, n_correct_per_partition : Tensor
+        (n_partitions,) int64, the same counted per classifier.
+    """
+
+    n_held_out: Tensor
+    n_correct: Tensor
+    margin: Tensor
+    n_held_out_per_partition: Tensor
+    n_correct_per_partition: Tensor
+
+
+def score_examples(
+    x: Tensor,
+    y: Tensor,
+    fits: Fits,
+    *,
+    n_classes: int,
+    offsets: Tensor | None = None,
+    held_out: Tensor | None = None,
+    device: str = "cpu",
+    block_rows: int = 2048,
+) -> Scores:
+    """Count right predictions and average margins of every example.
+
+    Parameters
+    ----------
+    x, y, n_classes, offsets, device, block_rows
+        As in `fit_classifiers`; the examples need not be those fitted on. No examples at all is fine.
+    fits : Fits
+    held_out : Tensor, optional
+        (n_partitions, n_examples) bool, which classifiers count for which example; all when omitted.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    ValueError
+        If shapes, types or values do not fit together.
+    """
+    n_partitions = len(fits.coefficients)
+    if held_out is None:
+        held_out = torch.ones(n_partitions, len(y), dtype=torch.bool)
+    if held_out.shape != (n_partitions, len(y)):
+        raise ValueError(f"held_out {tuple(held_out.shape)}: want {(n_partitions, len(y))}")
+    if len(y):
+        check_data(x, y, held_out, n_classes, offsets)
+    place = torch.device(device)
+    data = Data(x.detach().to(place), y.to(place), None if offsets is None else offsets.to(place), n_classes)
+    counts = held_out.T.contiguous().to(place)
+    by_output = fits.coefficients.to(place, torch.float64).transpose(0, 1)
+    by_output = (by_output if offsets is None else by_output[:, :, :-1]).contiguous()
+    if by_output.shape[0] != data.n_outputs or by_output.shape[2] != data.n_columns:
+        raise ValueError(
+            f"coefficients {tuple(fits.coefficients.shape)}: want (n_partitions, {data.n_outputs}, {x.shape[1] + 1})"
+        )
+    blocks = data.blocks(block_rows) if len(y) else []
+    with torch.no_grad(), block_threads(place) as run:
+        parts = list(run(lambda block: _score_block(data, block, by_output, counts), blocks))
+    correct_per_partition = sum((part[2] for part in parts), torch.zeros(n_partitions, dtype=torch.int64, device=place))
+    n_correct = torch.cat([part[0] for part in parts]) if parts else torch.zeros(0, dtype=torch.int64)
+    total = torch.cat([part[1] for part in parts]) if parts else torch.zeros(0, dtype=torch.float64)
+    n_held_out = counts.sum(1)
+    return Scores(
+        n_held_out.cpu(),
+        n_correct.cpu(),
+        (total / n_held_out).cpu(),
+        counts.sum(0).cpu(),
+        correct_per_partition.cpu(),
+    )
+
+
+def _score_block(data: Data, block: Block, coefficients: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Right predictions (examples,), sum of margins (examples,), right predictions (n_fits,)."""
+    scores = data.scores(block, coefficients)
+    y = data.y[block.first : block.last]
+    held_out = counts[block.first : block.last]
+    if data.offsets is None and data.n_classes == 2:
+        right = (scores[:, 0] > 0) == (y == 1)[:, None]
+        margin = scores[:, 0] * (2 * y - 1)[:, None]
+    else:
+        true = y.view(-1, 1, 1).expand(-1, 1, scores.shape[2])
+        right = scores.argmax(1) == y[:, None]
+        own = scores.gather(1, true)[:, 0]
+        margin = own - scores.scatter(1, true, -torch.inf).amax(1)
+    counted = right & held_out
+    return counted.sum(1), torch.where(held_out, margin, 0.0).sum(1), counted.sum(0)

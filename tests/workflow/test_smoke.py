@@ -1,0 +1,127 @@
+"""The whole workflow on real data in small."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from advsets.tables import TABLES
+
+pytestmark = pytest.mark.workflow
+SMOKE = ("--cores", "2", "--configfile", "config/smoke.yaml")
+
+
+def test_every_file_is_made(smoke) -> None:
+    results = smoke.root / "results" / "smoke"
+    figures = {p.stem for p in (results / "figures").glob("*.pdf")}
+    assert len(figures) >= 7
+    for stem in figures:
+        for kind in ("pdf", "png", "csv"):
+            assert (results / "figures" / f"{stem}.{kind}").stat().st_size > 100
+    assert (results / "evaluation" / "findings.md").read_text(encoding="utf-8").count("|") > 20
+    assert (results / "run_config.yaml").is_file()
+
+
+def test_tables_hold_their_declared_columns(smoke) -> None:
+    results = smoke.root / "results" / "smoke"
+    for name, pattern in {
+        "rounds": "aflite/*/*/*/rounds.parquet",
+        "round_scores": "aflite/*/*/*/round_scores.parquet",
+        "retained": "aflite/*/*/*/retained.parquet",
+        "accuracy": "evaluation/*/accuracy.parquet",
+        "findings": "evaluation/*/findings.parquet",
+        "predictions": "predictions/*/*/*/evaluation.parquet",
+        "examples": "data/*/evaluation.parquet",
+    }.items():
+        paths = sorted(results.glob(pattern))
+        assert paths, name
+        for path in paths:
+            assert pl.read_parquet(path).columns == TABLES[name].column_names
+
+
+def test_removed_rows_are_above_the_threshold(smoke) -> None:
+    for path in sorted((smoke.root / "results/smoke/aflite").rglob("round_scores.parquet")):
+        scores = pl.read_parquet(path).filter(pl.col("split") == "evaluation")
+        above = scores["n_correct"] * 4 > scores["n_held_out"] * 3
+        assert scores["removed"].equals(above.alias("removed"))
+
+
+def test_second_run_has_nothing_to_do(smoke) -> None:
+    started = time.monotonic()
+    done = smoke.run(*SMOKE)
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stdout
+    assert time.monotonic() - started < 120
+
+
+def test_plan_after_the_run_is_empty(smoke) -> None:
+    done = smoke.run("-n", *SMOKE)
+    assert "Nothing to be done" in done.stdout
+
+
+def test_touched_input_of_equal_content_reruns_nothing(smoke) -> None:
+    source = next((smoke.root / "results/downloads/datasets").rglob("source.json"))
+    os.utime(source)
+    done = smoke.run("-n", *SMOKE)
+    assert "Nothing to be done" in done.stdout
+
+
+def test_plan_of_one_figure_has_only_its_stages(workspace) -> None:
+    done = workspace.run("-n", "results/smoke/figures/retained_share_by_round.pdf", *SMOKE)
+    assert done.returncode == 0, done.stdout
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE))
+    assert "filter_collect" in counts and "figure" in counts
+    assert "predict" not in counts and "evaluate_models" not in counts
+    assert counts["fine_tune"] == "2"
+
+
+def test_changed_threshold_refits_but_does_not_retrain(smoke, tmp_path: Path) -> None:
+    text = (smoke.root / "config/smoke.yaml").read_text(encoding="utf-8")
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(text.replace("n_partitions: 16", "n_partitions: 16\n  threshold: 0.6"), encoding="utf-8")
+    done = smoke.run("-n", "--cores", "2", "--configfile", str(changed))
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE))
+    assert "filter_rounds" in counts
+    assert not {"fine_tune", "embed", "predict", "fetch_dataset"} & set(counts)
+
+
+def test_fetch_plans_downloads_only(workspace) -> None:
+    done = workspace.run("-n", "fetch", *SMOKE)
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE))
+    assert set(counts) == {"fetch", "fetch_dataset", "fetch_model", "total"}
+
+
+def test_exported_set_loads_and_own_predictions_are_scored(smoke, tmp_path: Path, capsys) -> None:
+    import datasets
+
+    from advsets.cli import main
+
+    folder = sorted((smoke.root / "results/smoke/filtered").glob("*/*"))[0]
+    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+    retained = pl.read_parquet(folder / "retained.parquet").filter("retained")
+    (split,) = loaded
+    assert sorted(loaded[split]["example_id"]) == sorted(retained["example_id"].to_list())
+    labels = pl.read_parquet(folder / "evaluation_labels.parquet")
+    labels.rename({"label": "predicted_label"}).write_csv(tmp_path / "gold.csv")
+    assert main(["evaluate", str(tmp_path / "gold.csv"), "--set", str(folder)]) == 0
+    assert "1.00" in capsys.readouterr().out or "100" in capsys.readouterr().out
+
+
+def test_report_opens_without_network(smoke) -> None:
+    done = smoke.run("--report", "results/smoke/report.html", "--configfile", "config/smoke.yaml")
+    assert done.returncode == 0, done.stdout
+    html = (smoke.root / "results/smoke/report.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64" in html
+    assert not re.search(r'<(script|link)[^>]+(src|href)="https?://', html)
+
+
+def test_clean_checkpoints_then_nothing_to_do(smoke) -> None:
+    done = smoke.run("clean_checkpoints", "--cores", "1", "--configfile", "config/smoke.yaml")
+    assert done.returncode == 0, done.stdout
+    assert not list((smoke.root / "results/smoke/models").rglob("checkpoint"))
+    assert "Nothing to be done" in smoke.run("-n", *SMOKE).stdout

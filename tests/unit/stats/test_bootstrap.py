@@ -8,7 +8,6 @@ import pytest
 from advsets.seeding import rng_for
 from advsets.stats import bootstrap
 from advsets.stats.bootstrap import (
-    FIXED_POINT_SCALE,
     fixed_point,
     masked_sums,
     percentile_interval,
@@ -62,10 +61,15 @@ def test_draws_differ_and_depend_on_the_seed() -> None:
 
 def test_fixed_point_sums_are_exact_in_any_order() -> None:
     shares = np.array([1 / 3, 2 / 3, 0.6, 1.0, 0.0] * 200)
-    whole = fixed_point(shares)
+    whole, scale = fixed_point(shares)
     shuffled = np.random.default_rng(0).permutation(whole)
-    assert whole.sum() == shuffled.sum() == np.cumsum(shuffled)[-1]
-    assert whole.sum() / FIXED_POINT_SCALE == pytest.approx(shares.sum(), abs=1e-5)
+    assert whole.sum() == shuffled.sum() == np.cumsum(shuffled)[-1] < 2**53
+    assert whole.sum() / scale == pytest.approx(shares.sum(), abs=1e-9)
+
+
+def test_fixed_point_of_nothing_and_of_zeros() -> None:
+    assert fixed_point([])[0].size == 0
+    np.testing.assert_array_equal(fixed_point([0.0, 0.0])[0], [0, 0])
 
 
 def test_large_sums_do_not_lose_units() -> None:

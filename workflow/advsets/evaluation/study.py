@@ -92,6 +92,17 @@ class Study:
         """The same on random subsets, shape (n_random_subsets, n_adversary_runs, n_models)."""
         return self.by_model(self.random, np.broadcast_to(self.sizes[1:], self.random.shape[:2]))
 
+    @cached_property
+    def parts(self) -> NDArray[np.bool_]:
+        """Full set, retained, then removed examples of each adversary run, (n_examples, 1 + 2 n_adversary_runs)."""
+        return np.column_stack([self.subsets, ~self.inputs.masks])
+
+    @cached_property
+    def classes(self) -> NDArray[np.bool_]:
+        """All examples, then those of each gold class, shape (n_examples, 1 + n_gold_labels)."""
+        one_by_one = [self.inputs.labels == label for label in self.inputs.gold_labels]
+        return np.column_stack([np.ones(self.inputs.n_examples, dtype=bool), *one_by_one])
+
     def strength(self, adversary: str) -> float | None:
         """Accuracy on the full set of the evaluated model of the same name; None if it was not evaluated."""
         if adversary not in self.inputs.models:

@@ -1,0 +1,138 @@
+"""One module for every model: a network, how it is pooled, and a head of its own or transformers'.
+
+Conventions
+-----------
+`vectors` is the representation (n_sequences, n_features): the last layer, pooled, before any
+head. `scores` is (n_sequences, n_outputs): one output per class, or one per candidate.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from advsets.errors import UserError
+from advsets.models import backbone
+from advsets.models.heads import Head, pool
+from advsets.registry import MULTIPLE_CHOICE, ModelRow
+
+
+class Classifier(nn.Module):
+    """A network and its head.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Sequence classification class of transformers, or, with `head`, its bare model.
+    head : Head, optional
+        Head of our own on the pooled vector.
+    pooling : str
+        `first`, `mean` or `last`.
+    words_only : bool
+        Use the word embeddings alone, without positions and layers.
+    """
+
+    def __init__(self, network: Any, head: Head | None, pooling: str, words_only: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.head = head
+        self.pooling = pooling
+        self.words_only = words_only
+        self.frozen_backbone = False
+
+    @property
+    def n_features(self) -> int:
+        """Length of a representation."""
+        if self.words_only:
+            return int(self.network.get_input_embeddings().embedding_dim)
+        return int(self.network.config.hidden_size)
+
+    def vectors(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Representations, shape (n_sequences, n_features)."""
+        if self.words_only:
+            hidden = self.network.get_input_embeddings()(inputs["input_ids"])
+        else:
+            encoder = self.network if self.head is not None else self.network.base_model
+            hidden = encoder(**inputs).last_hidden_state
+        return pool(hidden, inputs["attention_mask"], self.pooling)
+
+    def scores(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Scores before the softmax, shape (n_sequences, n_outputs)."""
+        if self.head is None:
+            return self.network(**inputs).logits
+        return self.head(self.vectors(inputs))
+
+    def freeze(self, what: str) -> None:
+        """Leave `embeddings` (of words) or the whole `backbone` as they are; `none` trains everything."""
+        if what == "embeddings":
+            self.network.get_input_embeddings().requires_grad_(False)
+        if what == "backbone":
+            self.frozen_backbone = True
+            prefix = "" if self.head is not None else f"{self.network.base_model_prefix}."
+            for name, parameter in self.network.named_parameters():
+                parameter.requires_grad_(self.head is None and backbone.is_head_weight(name, prefix))
+
+    def train(self, mode: bool = True) -> Classifier:
+        """Training mode; a frozen backbone stays without dropout."""
+        super().train(mode)
+        if self.frozen_backbone:
+            (self.network if self.head is not None else self.network.base_model).eval()
+        return self
+
+
+def new_classifier(model: ModelRow, folder: Path, config: Any, task: str, class_names: tuple[str, ...]) -> Classifier:
+    """Classifier to be fine-tuned; seed torch first, as fresh weights come from its generator.
+
+    Raises
+    ------
+    UserError
+        For a pooling that the model's class or `n_layers: 0` does not allow.
+    """
+    config = backbone.adapt_config(config, model)
+    _check_pooling(model, config)
+    native = task != MULTIPLE_CHOICE and model.pooling == "first" and backbone.has_native_head(config)
+    if native:
+        config.id2label = dict(enumerate(class_names))
+        config.label2id = {name: k for k, name in enumerate(class_names)}
+    network: Any = backbone.load_network(
+        folder, config, native_head=native, random_init=model.random_init, strict_head=False
+    )
+    if native and model.n_layers is not None:
+        backbone.reset_pooler(network)
+    classifier = Classifier(network, None, model.pooling, model.n_layers == 0)
+    if not native:
+        n_outputs = 1 if task == MULTIPLE_CHOICE else len(class_names)
+        classifier.head = Head(classifier.n_features, n_outputs, head_dropout(config))
+    classifier.freeze(model.freeze)
+    return classifier
+
+
+def head_dropout(config: Any) -> float:
+    """Dropout rate of a head of our own: the configuration's for its classifier, or for hidden layers."""
+    for key in ("classifier_dropout", "hidden_dropout_prob", "dropout"):
+        value = getattr(config, key, None)
+        if isinstance(value, float):
+            return value
+    return 0.1
+
+
+def _check_pooling(model: ModelRow, config: Any) -> None:
+    if model.n_layers == 0 and model.pooling != "mean":
+        raise UserError(
+            f"models: {model.name}: pooling {model.pooling!r} with n_layers: 0 is the same vector for every text;"
+            " allowed: mean; set pooling: mean"
+        )
+    if config.is_encoder_decoder and model.pooling == "first":
+        raise UserError(
+            f"models: {model.name}: pooling 'first': the first token of {type(config).__name__}'s decoder sees no text;"
+            " allowed: last, mean; set pooling: last"
+        )
+
+
+def check_length(classifier: Classifier, max_length: int, where: str) -> None:
+    """Raise `UserError` if the model has no positions for `max_length` tokens."""
+    longest = None if classifier.words_only else backbone.longest_input(classifier.network)
+    if longest is not None and max_length > longest:
+        raise UserError(f"{where}: max_length {max_length}; allowed: up to {longest}, the model's positions; lower it")

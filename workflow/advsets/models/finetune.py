@@ -1,0 +1,207 @@
+"""Fine-tune a model on a data set's training rows.
+
+Conventions
+-----------
+AdamW without decay on biases and normalisation; the learning rate rises over `warmup_share`
+of the steps and falls to zero. Steps count from 1. After each epoch the slice of train that is
+not trained on is scored; the epoch of highest accuracy (then lowest loss, then the earlier) is
+kept. The evaluation set plays no part. A run that was killed goes on from `work` and, on one
+CPU thread count, ends with the same weights bit for bit.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from advsets.errors import UserError, allowed
+from advsets.io import read_json, write_table
+from advsets.models import backbone, resume
+from advsets.models.batching import (
+    Tokenised,
+    report_truncated,
+    tokenise,
+)
+from advsets.models.checkpoint import save_checkpoint
+from advsets.models.classifier import Classifier, new_classifier
+from advsets.models.precision import device_errors, half_dtype, prepare_device
+from advsets.models.sampling import cap_examples, selection_mask
+from advsets.models.settings import FineTuneSettings
+from advsets.registry import DatasetRow, ModelRow
+from advsets.seeding import seed_for
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def fine_tune(
+    model: ModelRow,
+    model_json: Path,
+    dataset: DatasetRow,
+    train: pl.DataFrame,
+    settings: FineTuneSettings,
+    *,
+    seed: int,
+    out: Path,
+    log: Path,
+    work: Path,
+    device: str,
+) -> None:
+    """Fine-tune `model` on `train` and write a checkpoint folder and a training log.
+
+    Parameters
+    ----------
+    model_json : Path
+        What `fetch_model` wrote.
+    train : DataFrame
+        Table `examples`; all rows are used, in the order of `example_id`.
+    settings : FineTuneSettings
+        Those of the run; the model's own `fine_tune` values are put over them.
+    out, log : Path
+        Checkpoint folder, and table `training_log`.
+    work : Path
+        Scratch folder that survives a kill; removed at the end.
+    device : str
+        `cpu`, `cuda` or `auto`.
+
+    Raises
+    ------
+    UserError
+        For weights that are missing, labels that are not in `label_order`, fewer than two
+        classes, or values that are not finite.
+    """
+    settings = settings.with_overrides(model.fine_tune, f"models: {model.name}")
+    source = read_json(model_json)
+    target_device = prepare_device(device)
+    train = cap_examples(train, settings.max_train_examples, seed).sort("example_id")
+    names = class_names(dataset, train)
+    folder = Path(source["path"])
+    tokenizer = backbone.load_tokenizer(folder)
+    torch.manual_seed(seed_for(seed, "start"))
+    classifier = new_classifier(model, folder, backbone.load_config(folder), dataset.task, names)
+    check_length(classifier, settings.max_length, model.name)
+    data = tokenise(train, tokenizer, dataset.task, settings.max_length)
+    report_truncated(data, settings.max_length, f"fine_tune {model.name}")
+    key = resume.fingerprint(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list())
+    run = _prepare(classifier, model, dataset, data, train, names, settings, target_device, seed, work, key)
+    progress = restore(run)
+    with device_errors("batch_size"):
+        train_steps(run, progress)
+    if (work / "best.pt").is_file():
+        resume.restore_weights(classifier, torch.load(work / "best.pt", map_location=target_device, weights_only=True))
+    _write_log(progress, log)
+    description = {
+        "task": dataset.task,
+        "dataset": dataset.name,
+        "label_order": list(dataset.label_order),
+        "class_names": list(names),
+        "pooling": model.pooling,
+        "precision": model.precision,
+        "base_model": model.name,
+        "source": {key: source[key] for key in ("kind", "source", "revision", "sha256")},
+        "seed": seed,
+        "max_length": settings.max_length,
+        "settings": asdict(settings),
+        "n_train": len(run.train_rows),
+        "n_selection": len(run.selection_rows),
+    }
+    save_checkpoint(classifier, tokenizer, description, out)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def class_names(dataset: DatasetRow, train: pl.DataFrame) -> tuple[str, ...]:
+    """Label names in the order of the outputs; empty for multiple choice.
+
+    Raises
+    ------
+    UserError
+        If the table is empty, holds unknown labels, or one class only.
+    """
+    found = sorted(set(train["label"].to_list()))
+    if not found:
+        raise UserError(f"{dataset.name}: no training rows; fine-tuning needs some; check the data set's source")
+    if dataset.is_multiple_choice:
+        return ()
+    unknown = [label for label in found if label not in dataset.label_order]
+    if unknown:
+        raise UserError(
+            f"{dataset.name}: label {unknown[0]!r} in the training rows; allowed: {allowed(dataset.label_order)};"
+            " add it to label_order or drop the rows"
+        )
+    if len(found) < 2:
+        raise UserError(
+            f"{dataset.name}: all {train.height} training rows have label {found[0]!r};"
+            " fine-tuning needs at least two classes; add rows of another class"
+        )
+    return dataset.label_order
+
+
+def _targets(dataset: DatasetRow, data: Tokenised, labels: list[str], names: tuple[str, ...]) -> NDArray[np.int64]:
+    """Output of the right class or candidate per example, shape (n_examples,)."""
+    if not dataset.is_multiple_choice:
+        return np.array([names.index(label) for label in labels], np.int64)
+    for example_id, label, count in zip(data.example_ids, labels, data.counts, strict=True):
+        if not label.isdigit() or int(label) >= count:
+            raise UserError(
+                f"{dataset.name}: {example_id!r} has label {label!r} and {count} candidates;"
+                f" allowed: 0 to {count - 1}; mend the label"
+            )
+    return np.array([int(label) for label in labels], np.int64)
+
+
+def _prepare(
+    classifier: Classifier,
+    model: ModelRow,
+    dataset: DatasetRow,
+    data: Tokenised,
+    train: pl.DataFrame,
+    names: tuple[str, ...],
+    settings: FineTuneSettings,
+    device: torch.device,
+    seed: int,
+    work: Path,
+    key: str,
+) -> Run:
+    chosen = selection_mask(data.example_ids, train["group_id"].to_list(), settings.selection_share, seed)
+    classifier.to(device)
+    dtype = half_dtype(model.precision, device, training=True)
+    return Run(
+        classifier=classifier,
+        optimiser=_optimiser(classifier, settings),
+        scaler=torch.amp.GradScaler(device.type, enabled=dtype is torch.float16),
+        data=data,
+        targets=_targets(dataset, data, train["label"].to_list(), names),
+        train_rows=np.flatnonzero(~chosen),
+        selection_rows=np.flatnonzero(chosen),
+        settings=settings,
+        device=device,
+        dtype=dtype,
+        seed=seed,
+        work=work,
+        key=key,
+    )
+
+
+def _optimiser(classifier: Classifier, settings: FineTuneSettings) -> torch.optim.Optimizer:
+    trained = [p for p in classifier.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trained if p.dim() > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
+
+
+def _write_log(progress: Progress, path: Path) -> None:
+    import polars as pl
+
+    from advsets.io import polars_dtype
+    from advsets.tables import TABLES
+
+    schema = {column.name: polars_dtype(column) for column in TABLES["training_log"].columns}
+    write_table(pl.DataFrame(progress.log, schema=schema), path, "training_log")

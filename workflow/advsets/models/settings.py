@@ -1,0 +1,51 @@
+"""Settings of fine-tuning and inference. Their defaults stand in the config schema alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from advsets.errors import UserError, allowed
+
+
+@dataclass(frozen=True)
+class FineTuneSettings:
+    """How a model is fine-tuned.
+
+    `warmup_share` is the share of steps over which the learning rate rises; `selection_share`
+    the share of the training rows, drawn by group, that chooses the checkpoint (0: the last
+    epoch is kept); `max_train_examples` caps the rows, classes in proportion (None: all).
+    """
+
+    learning_rate: float
+    epochs: int
+    batch_size: int
+    max_length: int
+    warmup_share: float
+    weight_decay: float
+    selection_share: float
+    checkpoint_every_steps: int
+    max_train_examples: int | None
+    gradient_clip: float
+
+    def with_overrides(self, overrides: dict[str, Any], where: str) -> FineTuneSettings:
+        """Settings with a model's own values put over them; `where` names the row in errors."""
+        names = [field.name for field in dataclasses.fields(self)]
+        unknown = sorted(set(overrides) - set(names))
+        if unknown:
+            raise UserError(f"{where}: fine_tune: unknown key {unknown[0]!r}; allowed: {allowed(names)}; mend the key")
+        return dataclasses.replace(self, **overrides)
+
+
+@dataclass(frozen=True)
+class EmbedSettings:
+    """How representations and predictions are computed.
+
+    `dtype` is `float32` or `float16` (stored vectors), `tokens_per_batch` the padded tokens
+    of one batch, `max_length` the tokens kept of one text or pair.
+    """
+
+    dtype: str
+    tokens_per_batch: int
+    max_length: int

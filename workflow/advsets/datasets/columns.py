@@ -5,11 +5,13 @@ Conventions
 A row that cannot be used (no gold label, annotators tied, empty text) keeps its place with a
 `drop_reason`, so that what is dropped can be counted by split; a row that is wrong stops with
 its place. A text column given as several columns is their values joined by one space.
+A `group_id` of more than 64 characters (a premise, a paragraph) is replaced by a hash of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import polars as pl
@@ -23,6 +25,7 @@ from advsets.registry import DatasetRow
 NO_GOLD_LABEL = "no gold label"
 TIED = "annotators are tied"
 EMPTY_TEXT = "empty text"
+_LONGEST_GROUP_ID = 64
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 FIELDS: dict[str, Any] = {
@@ -84,7 +87,7 @@ def extract(row: DatasetRow, table: RawTable, split: str) -> pl.DataFrame:
             **texts,
             "candidates": candidates,
             "label": labels,
-            "group_id": fields["group_id"],
+            "group_id": [_short(group) for group in fields["group_id"]],
             "label_count": counts,
             "agreement": [m[0] for m in measured],
             "label_entropy_bits": [m[1] for m in measured],
@@ -117,6 +120,12 @@ def _text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str) else str(value)
+
+
+def _short(group: str | None) -> str | None:
+    if group is None or len(group) <= _LONGEST_GROUP_ID:
+        return group
+    return blake2b(group.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _candidates(table: RawTable, spec: Any) -> list[list[str | None]]:

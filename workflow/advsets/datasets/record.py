@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from advsets import __version__
-from advsets.datasets.checksums import content_sha256, content_size
+from advsets.datasets.checksums import content_sha256, content_size, file_sha256
 from advsets.errors import UserError
 from advsets.io import read_json, write_json
 from advsets.registry import DatasetRow
@@ -23,13 +23,26 @@ _COPY = ".fetched.json"
 
 
 def earlier_record(row: DatasetRow, folder: Path) -> dict[str, Any] | None:
-    """Record of an earlier fetch of the same source, or None."""
+    """Record of an earlier fetch of the same source, or None.
+
+    Of another source (the row was edited) the files are removed, unless they have been replaced since.
+    """
     for name in (_COPY, RECORD):
         path = folder / name
         if path.is_file():
             record: dict[str, Any] = read_json(path)
-            return record if record.get("requested") == row.source else None
+            if record.get("requested") == row.source:
+                return record
+            _remove_files(record, folder)
+            path.unlink()
     return None
+
+
+def _remove_files(record: dict[str, Any], folder: Path) -> None:
+    for entry in record.get("files", []):
+        path = folder / entry["name"]
+        if not Path(entry["name"]).is_absolute() and path.is_file() and file_sha256(path) == entry["sha256"]:
+            path.unlink()
 
 
 def is_complete(record: dict[str, Any], folder: Path) -> bool:

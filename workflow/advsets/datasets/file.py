@@ -1,0 +1,72 @@
+"""Local files and saved `datasets` folders: recorded by checksum, not copied."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from advsets.datasets.checksums import content_sha256
+from advsets.datasets.members import named, read_members
+from advsets.datasets.raw import RawTable
+from advsets.datasets.record import RECORD, describe_file
+from advsets.datasets.saved import is_saved, read_saved, saved_splits
+from advsets.datasets.tabular import read_rows
+from advsets.errors import UserError
+from advsets.registry import DatasetRow
+
+REUSABLE = False
+
+
+def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict[str, Any]:
+    """Path, size and checksum of every file that the source names."""
+    files = []
+    for key, text in named(row.source).items():
+        path = local_path(text, f"data set {row.name}: source.{key}")
+        if not path.is_file() and not is_saved(path):
+            raise UserError(
+                f"data set {row.name}: source.{key}: {path}: no such file or saved `datasets` folder;"
+                " correct the path, or put the file there"
+            )
+        files.append({"key": key, **describe_file(path, str(path))})
+    return {"files": files}
+
+
+def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
+    """Tables of the recorded files, which must not have changed since."""
+    for entry in record["files"]:
+        _check_unchanged(entry, folder)
+    paths = {entry["key"]: Path(entry["name"]) for entry in record["files"]}
+    if "evaluation" not in paths and row.evaluation_split in saved_splits(paths["train"]):
+        paths["evaluation"] = paths["train"]
+    split_of = {"train": "train", "evaluation": row.evaluation_split}
+
+    def read_any(path: Path, split: str, columns: list[str]) -> RawTable:
+        return read_saved(path, split_of[split], columns) if path.is_dir() else read_rows(path, columns)
+
+    return read_members(paths, wanted, read_any)
+
+
+def _check_unchanged(entry: dict[str, Any], folder: Path) -> None:
+    path = Path(entry["name"])
+    if not path.exists():
+        raise UserError(
+            f"{path}: no such file, though it was there when it was recorded; put it back, or correct the path"
+        )
+    if content_sha256(path) != entry["sha256"]:
+        raise UserError(
+            f"{path}: the content has changed since it was recorded; to use the new content delete"
+            f" {folder / RECORD} and run again, otherwise put the old content back"
+        )
+
+
+def local_path(text: str, where: str) -> Path:
+    """Absolute path with environment variables and `~` expanded; an unset variable raises `UserError`."""
+    expanded = os.path.expandvars(text)
+    unset = re.findall(r"\$\{?(\w+)\}?", expanded)
+    if unset:
+        raise UserError(
+            f"{where}: {text}: the environment variable {unset[0]} is not set; set it to the folder of the data"
+        )
+    return Path(expanded).expanduser().absolute()

@@ -1,0 +1,220 @@
+"""Read rows from JSONL, JSON, CSV, TSV and Parquet files, each also compressed with gzip.
+
+Conventions
+-----------
+The suffix decides the format. Text is UTF-8, with or without a byte-order mark; lines end with
+LF or CRLF. CSV quotes as usual (a quoted field may hold commas and line ends); in TSV a quote
+is a character like any other, and a field holds neither tab nor line end, as in GLUE's files.
+Values of CSV and TSV are strings. A row's number is its line (CSV: the line where it starts).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TextIO, cast
+
+from advsets.datasets.raw import RawTable
+from advsets.errors import UserError, allowed
+
+csv.field_size_limit(2**31 - 1)
+
+
+def read_rows(path: Path, wanted: Collection[str]) -> RawTable:
+    """Table of a file, with the `wanted` columns of those it has.
+
+    Raises
+    ------
+    UserError
+        With file and line, when the file is missing, of an unknown format, or broken.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; correct the path in `source` of the data set")
+    with _readable(path):
+        return _format(path)(path, frozenset(wanted))
+
+
+def read_label_file(path: Path) -> RawTable:
+    """One label a line, as column `label`; empty lines at the end do not count."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; correct the path in `source` of the data set")
+    with _readable(path), _text(path) as handle:
+        labels = [line.strip() for line in handle.read().rstrip().split("\n")]
+    return RawTable(str(path), {"label": labels}, range(1, len(labels) + 1), ["label"], "line")
+
+
+def is_table(name: str) -> bool:
+    """Whether the name's suffix is one that `read_rows` knows."""
+    return _suffix(Path(name)) in _FORMATS
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def _format(path: Path) -> Callable[[Path, frozenset[str]], RawTable]:
+    if not is_table(path.name):
+        raise UserError(
+            f"{path}: found a file that ends in {path.suffix!r}; allowed: {allowed(_FORMATS)}, each also with .gz;"
+            " rename or convert it"
+        )
+    return _FORMATS[_suffix(path)]
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Faults of encoding and compression as one line."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise UserError(f"{path}: holds the byte 0x{byte:02x}, which is not UTF-8; convert the file to UTF-8") from None
+    except gzip.BadGzipFile:
+        raise UserError(
+            f"{path}: ends in .gz but is not a gzip file; compress it, or drop the .gz of its name"
+        ) from None
+    except (EOFError, zlib.error):
+        raise UserError(f"{path}: the gzip file is cut off or damaged; make or fetch it again") from None
+
+
+def _bytes(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb"))
+
+
+def _text(path: Path) -> TextIO:
+    """Text of a file, split at LF only."""
+    return io.TextIOWrapper(cast(IO[bytes], _bytes(path)), encoding="utf-8-sig", newline="\n")
+
+
+def _jsonl(path: Path, wanted: frozenset[str]) -> RawTable:
+    with _text(path) as handle:
+        numbered = ((n, line) for n, line in enumerate(handle, start=1) if line.strip())
+        return _records(path, ((n, _parsed(line, f"{path}, line {n}")) for n, line in numbered), wanted, "line")
+
+
+def _json(path: Path, wanted: frozenset[str]) -> RawTable:
+    """An array of objects; a file with one object a line is read as JSONL."""
+    with _text(path) as handle:
+        start = handle.read(4096).lstrip()
+        if start.startswith("{"):
+            return _jsonl(path, wanted)
+        handle.seek(0)
+        rows = _parsed(handle.read() or "[]", str(path))
+    if not isinstance(rows, list):
+        raise UserError(
+            f"{path}: found a JSON {type(rows).__name__}; allowed: an array of objects, or one object a line"
+        )
+    return _records(path, enumerate(rows, start=1), wanted, "row")
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{where}: not valid JSON ({error.msg} at character {error.pos}); mend it") from None
+
+
+def _records(path: Path, rows: Iterator[tuple[int, Any]] | Any, wanted: frozenset[str], unit: str) -> RawTable:
+    """Table of objects; a key that some objects lack is null there."""
+    columns: dict[str, list[Any]] = {}
+    numbers: list[int] = []
+    found: dict[str, None] = {}
+    for number, record in rows:
+        if not isinstance(record, dict):
+            raise UserError(
+                f"{path}, {unit} {number}: found a {type(record).__name__}; allowed: an object; mend the row"
+            )
+        found.update(dict.fromkeys(record))
+        for name in wanted & record.keys():
+            column = columns.setdefault(name, [None] * len(numbers))
+            column.append(record[name])
+        numbers.append(number)
+        for name in columns.keys() - record.keys():
+            columns[name].append(None)
+    return RawTable(str(path), columns, numbers, list(found), unit)
+
+
+def _csv(path: Path, wanted: frozenset[str]) -> RawTable:
+    with io.TextIOWrapper(cast(IO[bytes], _bytes(path)), encoding="utf-8-sig", newline="") as handle:
+        reader = csv.reader(handle, strict=True)
+        return _delimited(path, _csv_rows(path, reader), wanted)
+
+
+def _csv_rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+    while True:
+        start = reader.line_num + 1
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            raise UserError(f"{path}, line {start}: not valid CSV ({error}); mend the quotes of the row") from None
+        if fields is None:
+            return
+        if fields:
+            yield start, fields
+
+
+def _tsv(path: Path, wanted: frozenset[str]) -> RawTable:
+    with _text(path) as handle:
+        lines = ((n, line.rstrip("\n").removesuffix("\r")) for n, line in enumerate(handle, start=1))
+        return _delimited(path, ((n, line.split("\t")) for n, line in lines if line), wanted)
+
+
+def _delimited(path: Path, rows: Iterator[tuple[int, list[str]]], wanted: frozenset[str]) -> RawTable:
+    """Table whose first row is the header."""
+    _, header = next(rows, (0, []))
+    if not header:
+        raise UserError(f"{path}: the file is empty; give one with a header and rows")
+    twice = sorted({name for name in header if header.count(name) > 1} & wanted)
+    if twice:
+        raise UserError(f"{path}: column {twice[0]!r} stands twice in the header; rename one of them")
+    positions = {name: header.index(name) for name in header if name in wanted}
+    columns: dict[str, list[Any]] = {name: [] for name in positions}
+    numbers: list[int] = []
+    for number, fields in rows:
+        if len(fields) != len(header):
+            raise UserError(
+                f"{path}, line {number}: found {len(fields)} fields; allowed: {len(header)}, as in the header;"
+                " mend the row (a field that holds the delimiter must be quoted in CSV, and cannot stand in TSV)"
+            )
+        for name, position in positions.items():
+            columns[name].append(fields[position])
+        numbers.append(number)
+    return RawTable(str(path), columns, numbers, header, "line")
+
+
+def _parquet(path: Path, wanted: frozenset[str]) -> RawTable:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    source: Any = path
+    if path.name.lower().endswith(".gz"):
+        with _bytes(path) as handle:
+            source = io.BytesIO(handle.read())
+    try:
+        file = pq.ParquetFile(source)
+        names = list(file.schema_arrow.names)
+        table = file.read(columns=[n for n in names if n in wanted])
+    except pa.ArrowInvalid as error:
+        raise UserError(f"{path}: not a readable Parquet file ({str(error).split('.')[0]}); write it again") from None
+    return arrow_table(str(path), table, file.metadata.num_rows, names)
+
+
+def arrow_table(where: str, table: Any, n_rows: int, found: list[str]) -> RawTable:
+    """Table of an Arrow table's columns; mappings in map columns become dicts."""
+    return RawTable(where, {n: table.column(n).to_pylist() for n in table.column_names}, range(1, n_rows + 1), found)
+
+
+_FORMATS: dict[str, Callable[[Path, frozenset[str]], RawTable]] = {
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".parquet": _parquet,
+}

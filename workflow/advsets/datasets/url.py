@@ -1,0 +1,83 @@
+"""Archives and files by address, with checksums; files that are there already are used."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from advsets.datasets.archives import extract_member, is_archive
+from advsets.datasets.checksums import check_sha256
+from advsets.datasets.download import download
+from advsets.datasets.members import named, read_members
+from advsets.datasets.raw import RawTable
+from advsets.datasets.record import describe_file
+from advsets.datasets.tabular import read_rows
+from advsets.errors import UserError
+from advsets.registry import DatasetRow
+
+REUSABLE = True
+
+
+def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict[str, Any]:
+    """Download what the source names into `folder`, check it, and unpack the members that are named."""
+    source, members = row.source, named(row.source)
+    for key, member in members.items():
+        _check_relative(member, f"data set {row.name}: source.{key}")
+    sums = {entry["name"]: entry["sha256"] for entry in (earlier or {"files": []})["files"]}
+    if source["url"].endswith("/"):
+        given = source["sha256"] or {}
+        if not isinstance(given, dict):
+            raise UserError(
+                f"data set {row.name}: source.sha256: for a folder, map each file to its checksum, or give null"
+            )
+        for member in members.values():
+            _obtain(row, urljoin(source["url"], member), folder, member, given.get(member) or sums.get(member))
+        return {"files": [{"key": k, **describe_file(folder / m, m)} for k, m in members.items()]}
+    return _fetch_one(row, folder, sums)
+
+
+def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
+    """Tables of the recorded members."""
+    paths = {entry["key"]: folder / entry["name"] for entry in record["files"] if "key" in entry}
+    return read_members(paths, wanted, lambda path, split, columns: read_rows(path, columns))
+
+
+def _fetch_one(row: DatasetRow, folder: Path, sums: dict[str, str]) -> dict[str, Any]:
+    source, members = row.source, named(row.source)
+    name = PurePosixPath(unquote(urlsplit(source["url"]).path)).name
+    if not name:
+        raise UserError(
+            f"data set {row.name}: source.url {source['url']}: names no file; end it in `/` if it is a folder"
+        )
+    archive = _obtain(row, source["url"], folder, name, source["sha256"] or sums.get(name))
+    if is_archive(archive):
+        for member in members.values():
+            extract_member(archive, member, folder / member)
+        files = [{"key": k, **describe_file(folder / m, m)} for k, m in members.items()]
+        return {"files": [describe_file(archive, name), *files]}
+    if list(members.values()) != [name]:
+        raise UserError(
+            f"data set {row.name}: {name} is one file, no archive (zip, tar); allowed: source.train {name!r}"
+            " and nothing else; correct `source`, or end the url in `/` if its files are fetched one by one"
+        )
+    return {"files": [{"key": "train", **describe_file(archive, name)}]}
+
+
+def _obtain(row: DatasetRow, url: str, folder: Path, name: str, sha256: str | None) -> Path:
+    """`folder / name`, downloaded unless it is there, with its checksum checked."""
+    target = folder / name
+    by_hand = (
+        f"put {name}{f' (sha256 {sha256})' if sha256 else ''} from {url} into {target.parent.resolve()} and run again"
+    )
+    if target.is_file():
+        check_sha256(target, sha256, str(target), "delete the file and run again")
+    else:
+        download(url, target, sha256, f"data set {row.name}", by_hand)
+    return target
+
+
+def _check_relative(name: str, where: str) -> None:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name:
+        raise UserError(f"{where}: {name!r}; allowed: a path inside the archive without `..`; correct it")

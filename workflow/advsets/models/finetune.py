@@ -14,27 +14,25 @@ from __future__ import annotations
 import shutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from advsets.errors import UserError, allowed
-from advsets.io import read_json, write_table
+from advsets.io import polars_dtype, read_json, write_table
 from advsets.models import backbone, resume
-from advsets.models.batching import (
-    Tokenised,
-    report_truncated,
-    tokenise,
-)
+from advsets.models.batching import Tokenised, report_truncated, tokenise
 from advsets.models.checkpoint import save_checkpoint
-from advsets.models.classifier import Classifier, new_classifier
+from advsets.models.classifier import Classifier, check_length, new_classifier
 from advsets.models.precision import device_errors, half_dtype, prepare_device
 from advsets.models.sampling import cap_examples, selection_mask
 from advsets.models.settings import FineTuneSettings
+from advsets.models.training import Progress, Run, restore, train_steps
 from advsets.registry import DatasetRow, ModelRow
 from advsets.seeding import seed_for
+from advsets.tables import TABLES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,25 +76,49 @@ def fine_tune(
     """
     settings = settings.with_overrides(model.fine_tune, f"models: {model.name}")
     source = read_json(model_json)
-    target_device = prepare_device(device)
     train = cap_examples(train, settings.max_train_examples, seed).sort("example_id")
     names = class_names(dataset, train)
-    folder = Path(source["path"])
-    tokenizer = backbone.load_tokenizer(folder)
-    torch.manual_seed(seed_for(seed, "start"))
-    classifier = new_classifier(model, folder, backbone.load_config(folder), dataset.task, names)
-    check_length(classifier, settings.max_length, model.name)
+    torch_device = prepare_device(device)
+    tokenizer = backbone.load_tokenizer(Path(source["path"]))
     data = tokenise(train, tokenizer, dataset.task, settings.max_length)
     report_truncated(data, settings.max_length, f"fine_tune {model.name}")
-    key = resume.fingerprint(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list())
-    run = _prepare(classifier, model, dataset, data, train, names, settings, target_device, seed, work, key)
+    torch.manual_seed(seed_for(seed, "start"))
+    classifier = new_classifier(
+        model, Path(source["path"]), backbone.load_config(Path(source["path"])), dataset.task, names
+    )
+    check_length(classifier, settings.max_length, f"models: {model.name}")
+    chosen = selection_mask(data.example_ids, train["group_id"].to_list(), settings.selection_share, seed)
+    dtype = half_dtype(model.precision, torch_device, training=True)
+    run = Run(
+        classifier=classifier.to(torch_device),
+        optimiser=_optimiser(classifier, settings),
+        scaler=torch.amp.GradScaler(torch_device.type, enabled=dtype is torch.float16),
+        data=data,
+        targets=_targets(dataset, data, train["label"].to_list(), names),
+        train_rows=np.flatnonzero(~chosen),
+        selection_rows=np.flatnonzero(chosen),
+        settings=settings,
+        device=torch_device,
+        dtype=dtype,
+        seed=seed,
+        work=work,
+        key=resume.fingerprint(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list()),
+    )
     progress = restore(run)
     with device_errors("batch_size"):
         train_steps(run, progress)
     if (work / "best.pt").is_file():
-        resume.restore_weights(classifier, torch.load(work / "best.pt", map_location=target_device, weights_only=True))
+        resume.restore_weights(classifier, torch.load(work / "best.pt", map_location=torch_device, weights_only=True))
     _write_log(progress, log)
-    description = {
+    save_checkpoint(classifier, tokenizer, _description(model, source, dataset, names, run), out)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _description(
+    model: ModelRow, source: dict[str, Any], dataset: DatasetRow, names: tuple[str, ...], run: Run
+) -> dict[str, Any]:
+    """What `advsets.json` tells, see `advsets.models.checkpoint`."""
+    return {
         "task": dataset.task,
         "dataset": dataset.name,
         "label_order": list(dataset.label_order),
@@ -105,14 +127,12 @@ def fine_tune(
         "precision": model.precision,
         "base_model": model.name,
         "source": {key: source[key] for key in ("kind", "source", "revision", "sha256")},
-        "seed": seed,
-        "max_length": settings.max_length,
-        "settings": asdict(settings),
+        "seed": run.seed,
+        "max_length": run.settings.max_length,
+        "settings": asdict(run.settings),
         "n_train": len(run.train_rows),
         "n_selection": len(run.selection_rows),
     }
-    save_checkpoint(classifier, tokenizer, description, out)
-    shutil.rmtree(work, ignore_errors=True)
 
 
 def class_names(dataset: DatasetRow, train: pl.DataFrame) -> tuple[str, ...]:
@@ -155,39 +175,6 @@ def _targets(dataset: DatasetRow, data: Tokenised, labels: list[str], names: tup
     return np.array([int(label) for label in labels], np.int64)
 
 
-def _prepare(
-    classifier: Classifier,
-    model: ModelRow,
-    dataset: DatasetRow,
-    data: Tokenised,
-    train: pl.DataFrame,
-    names: tuple[str, ...],
-    settings: FineTuneSettings,
-    device: torch.device,
-    seed: int,
-    work: Path,
-    key: str,
-) -> Run:
-    chosen = selection_mask(data.example_ids, train["group_id"].to_list(), settings.selection_share, seed)
-    classifier.to(device)
-    dtype = half_dtype(model.precision, device, training=True)
-    return Run(
-        classifier=classifier,
-        optimiser=_optimiser(classifier, settings),
-        scaler=torch.amp.GradScaler(device.type, enabled=dtype is torch.float16),
-        data=data,
-        targets=_targets(dataset, data, train["label"].to_list(), names),
-        train_rows=np.flatnonzero(~chosen),
-        selection_rows=np.flatnonzero(chosen),
-        settings=settings,
-        device=device,
-        dtype=dtype,
-        seed=seed,
-        work=work,
-        key=key,
-    )
-
-
 def _optimiser(classifier: Classifier, settings: FineTuneSettings) -> torch.optim.Optimizer:
     trained = [p for p in classifier.parameters() if p.requires_grad]
     groups = [
@@ -199,9 +186,6 @@ def _optimiser(classifier: Classifier, settings: FineTuneSettings) -> torch.opti
 
 def _write_log(progress: Progress, path: Path) -> None:
     import polars as pl
-
-    from advsets.io import polars_dtype
-    from advsets.tables import TABLES
 
     schema = {column.name: polars_dtype(column) for column in TABLES["training_log"].columns}
     write_table(pl.DataFrame(progress.log, schema=schema), path, "training_log")

@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
 
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
@@ -24,10 +23,12 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     models = context.order_models(data["evaluated_model"].unique())
     styles = style.series_styles(models)
     legend = _legend(styles, context)
-    figure = style.new_figure(max(3.5 * len(names), 0.17 * len(legend) + 0.4))
+    tall = 2.8 + layout.name_height(context.model_title(a) for a in data["adversary"].drop_nulls().unique())
+    figure = style.new_figure(max(tall * len(names), 0.17 * len(legend) + 0.4))
     for name, block in zip(names, layout.blocks(figure, [1] * len(names)), strict=True):
         _block(block, frames.of_dataset({**tables, "shown": data}, name), name, styles, context)
     figure.legend(handles=legend, loc="outside right center")
+    layout.settle(figure)
     for axes, places in _curves(figure, tables, names, context):
         layout.name_above(axes, places)
     return figure, data
@@ -90,8 +91,9 @@ def _block(
     for model, look in styles.items():
         own = pooled.filter(pl.col("evaluated_model") == model)
         for value in own.filter(pl.col("subset") == "full_set")["accuracy"]:
-            full_axes.plot([0], [value], look.marker, color=look.colour, gid="full_set", clip_on=False)
-        _band(axes, own.filter(pl.col("subset") == "random_subset"), places)
+            full_axes.plot([0], [value], gid="full_set", **look.line(linestyle="none", clip_on=False))
+            axes.axhline(value, color=look.colour, linewidth=0.6, linestyle=look.line_style, alpha=0.5, gid="reference")
+        _band(axes, own.filter(pl.col("subset") == "random_subset"), places, alpha=min(0.15, 0.9 / len(styles)))
         seeds = data.filter(
             pl.col("adversary_seed").is_not_null() & (pl.col("evaluated_model") == model)
         )
@@ -100,7 +102,7 @@ def _block(
         for part in (full_axes, axes):
             part.axhline(chance, color="black", linewidth=0.9, linestyle=(0, (1, 2)), gid="chance")
     _mark_empty(axes, pooled, places)
-    block.suptitle(_heading(pooled, places, dataset, context), fontsize=8.5, fontweight="bold", x=0.01, ha="left")
+    layout.heading(block, _heading(pooled, places, dataset, context))
 
 
 def _frame(full_axes: Axes, axes: Axes, places: dict[str, float], is_strength: bool) -> None:
@@ -108,20 +110,20 @@ def _frame(full_axes: Axes, axes: Axes, places: dict[str, float], is_strength: b
     full_axes.set_xticks([0], ["full\nset"])
     full_axes.grid(axis="x", visible=False)
     full_axes.set_ylabel("Accuracy (% of examples)")
-    full_axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    layout.percent(full_axes.yaxis)
     low, high = (min(places.values()), max(places.values())) if places else (0.0, 1.0)
     pad = 0.06 * (high - low) or 0.02
     axes.set_xlim(low - pad, high + pad)
     axes.tick_params(left=False)
     if is_strength:
-        axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+        layout.percent(axes.xaxis)
         axes.set_xlabel("Adversary strength: its accuracy on the full set (%)")
     else:
         axes.set_xticks(list(places.values()))
         axes.set_xlabel("Adversary (strength unknown: none was evaluated)")
 
 
-def _band(axes: Axes, random: pl.DataFrame, places: dict[str, float]) -> None:
+def _band(axes: Axes, random: pl.DataFrame, places: dict[str, float], alpha: float) -> None:
     rows = sorted(
         (places[adversary], low, high)
         for adversary, low, high in random.select("adversary", "accuracy_low", "accuracy_high").iter_rows()
@@ -131,7 +133,7 @@ def _band(axes: Axes, random: pl.DataFrame, places: dict[str, float]) -> None:
         return
     left, right = axes.get_xlim()
     x, low, high = map(list, zip((left, *rows[0][1:]), *rows, (right, *rows[-1][1:]), strict=True))
-    axes.fill_between(x, low, high, color=style.BAND, linewidth=0, zorder=0.5, gid="random_subset")
+    axes.fill_between(x, low, high, color="black", alpha=alpha, linewidth=0, zorder=0.5, gid="random_subset")
 
 
 def _line(
@@ -139,12 +141,11 @@ def _line(
 ) -> None:
     rows = rows.filter(pl.col("adversary").is_in(list(places)))
     x, y = [places[name] for name in rows["adversary"]], rows["accuracy"].fill_null(float("nan")).to_list()
-    axes.plot(
-        x, y, color=look.colour, marker=look.marker, linestyle=look.line_style, gid="filtered", zorder=3, markeredgewidth=0
-    )
+    axes.plot(x, y, gid="filtered", zorder=3, **look.line())
     own = [(a, b) for a, b, is_own in zip(x, y, rows["own_adversary"], strict=True) if is_own and b == b]
     if own:
-        axes.scatter(*zip(*own, strict=True), s=95, facecolor="none", edgecolor="black", linewidth=1.1, zorder=4, gid="own")
+        axes.plot(*zip(*own, strict=True), zorder=5, **look.line(linestyle="none"))
+        axes.scatter(*zip(*own, strict=True), s=95, facecolor="none", edgecolor=look.colour, linewidth=1.4, zorder=5, gid="own")
     points = [(places[a], v) for a, v in seeds.select("adversary", "accuracy").iter_rows() if a in places and v is not None]
     if points:
         axes.scatter(*zip(*points, strict=True), s=7, color=look.colour, alpha=0.6, linewidth=0, zorder=2, gid="seed")
@@ -172,22 +173,20 @@ def _heading(pooled: pl.DataFrame, places: dict[str, float], dataset: str, conte
     full = frames.count_range(pooled.filter(pl.col("subset") == "full_set")["n_examples"])
     kept = pooled.filter(pl.col("subset") == "filtered")
     unknown = kept["adversary"].n_unique() - len(places)
-    note = f"; {unknown} adversaries of unknown strength not shown" if unknown else ""
+    note = f"; not shown, as their strength is unknown: {unknown} of the adversaries" if unknown else ""
     return f"{context.dataset_title(dataset)} (n = {full}; retained {frames.count_range(kept['n_examples'])}{note})"
 
 
 def _legend(styles: dict[str, style.SeriesStyle], context: FigureContext) -> list[Line2D | Patch]:
     models: list[Line2D | Patch] = [
-        Line2D(
-            [], [], color=look.colour, marker=look.marker, linestyle=look.line_style, markeredgewidth=0,
-            label=layout.shorten(context.model_title(name)),
-        )
+        Line2D([], [], label=layout.shorten(context.model_title(name)), **look.line())
         for name, look in styles.items()
     ]
-    ring = {"marker": "o", "markersize": 9.5, "markerfacecolor": "none", "markeredgecolor": "black"}
+    ring = {"marker": "o", "markersize": 9.5, "markerfacecolor": "none", "markeredgecolor": style.MUTED}
     return [
         *models,
-        Line2D([], [], linestyle="none", markeredgewidth=1.1, label="own adversary", **ring),
+        Line2D([], [], color=style.MUTED, linewidth=0.6, label="full set"),
+        Line2D([], [], linestyle="none", markeredgewidth=1.4, label="own adversary", **ring),
         Patch(facecolor=style.BAND, label="random subsets\nof the same size:\nrange over draws"),
         Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (1, 2)), label="chance"),
     ]

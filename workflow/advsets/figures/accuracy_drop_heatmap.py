@@ -23,7 +23,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     data = shown(tables)
     names = frames.datasets(data, context)
     parts = {name: data.filter(pl.col("dataset") == name) for name in names}
-    heights = [0.24 * part["adversary"].n_unique() + 1.75 for part in parts.values()]
+    heights = [max(0.24 * part["adversary"].n_unique(), 0.7) + 1.9 for part in parts.values()]
     widest = max((part["evaluated_model"].n_unique() for part in parts.values()), default=1)
     figure = style.new_figure(sum(heights) + 0.4, max(style.DOUBLE_COLUMN_IN, 2.6 + 0.34 * widest))
     norm = _norm(data)
@@ -68,7 +68,7 @@ def _map(axes: Axes, part: pl.DataFrame, stability: pl.DataFrame, norm: Normaliz
     axes.set_yticks(range(len(rows)), [_row_label(a, kept, context) for a in rows])
     axes.set_xticks(range(len(columns)), [layout.shorten(context.model_title(m)) for m in columns], rotation=90)
     axes.set_xlabel("Evaluated model")
-    axes.set_ylabel("Adversary, weakest on top\n(examples retained)")
+    axes.set_ylabel("Adversary\n(n retained)")
     for i, adversary in enumerate(rows):
         for j, model in enumerate(columns):
             drop, relation = cells.get((adversary, model), (None, ""))

@@ -8,11 +8,13 @@ One block (subfigure) per data set, from top to bottom. Gaps between labels are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import FuncFormatter
 
 from advsets.figures import style
 
@@ -55,12 +57,21 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> l
     return [placed[order.index(i)] for i in range(len(order))]
 
 
+def name_height(names: Iterable[str]) -> float:
+    """Height (inches) that upright names above axes take."""
+    return 0.25 + 0.06 * max((len(shorten(name)) for name in names), default=0)
+
+
+def settle(figure: Figure) -> None:
+    """Arrange what the figure holds so far, so that sizes of axes are known."""
+    figure.draw_without_rendering()
+
+
 def name_above(axes: Axes, places: Mapping[str, float]) -> None:
     """Write a name above each x position, upright, with a thin line where it had to move aside.
 
-    The figure must hold its other parts already: their layout gives the width.
+    `settle` must have arranged the figure's other parts: their layout gives the width.
     """
-    _settle(axes)
     width = axes.bbox.width / axes.get_figure(root=True).dpi * 72
     low, high = axes.get_xlim()
     points = [(x - low) / (high - low) * width for x in places.values()]
@@ -83,14 +94,16 @@ def name_above(axes: Axes, places: Mapping[str, float]) -> None:
 
 
 def name_beside(axes: Axes, names: Sequence[str], heights: Sequence[float], x: float, right: bool) -> None:
-    """Write names left or right of the points (x, height), moved apart where they would overlap."""
-    _settle(axes)
+    """Write names left or right of the points (x, height), moved apart where they would overlap.
+
+    `settle` must have arranged the figure's other parts: their layout gives the height.
+    """
     tall = axes.bbox.height / axes.get_figure(root=True).dpi * 72
     bottom, top = axes.get_ylim()
     points = [(y - bottom) / (top - bottom) * tall for y in heights]
     for name, y, at, to in zip(names, heights, points, spread(points, LABEL_GAP_PT, 4, tall - 4), strict=True):
         axes.annotate(
-            shorten(name),
+            name,
             xy=(x, y),
             xytext=(13 if right else -13, to - at),
             textcoords="offset points",
@@ -102,14 +115,20 @@ def name_beside(axes: Axes, names: Sequence[str], heights: Sequence[float], x: f
         )
 
 
+def percent(axis: Axis) -> None:
+    """Write shares (0-1) along an axis as percentages, with no more decimals than they need."""
+    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{round(100 * share, 6):g}".replace("-", "−")))
+
+
+def heading(block: SubFigure, text: str) -> None:
+    """Title of a data set's block."""
+    block.suptitle(text, fontsize=8.5, fontweight="bold", x=0.01, ha="left")
+
+
 def say(axes: Axes, message: str) -> None:
     """Fill axes with one plain sentence instead of data."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes, color=style.MUTED, wrap=True)
-
-
-def _settle(axes: Axes) -> None:
-    axes.get_figure(root=True).draw_without_rendering()
 
 
 def _leader(where: tuple[float, float]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -34,6 +34,7 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
 # Okabe and Ito's yellow is left out: it is too pale for lines on white.
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
+MARKER_SCALE = {"P": 1.25, "X": 1.25, "p": 1.15, "h": 1.15, "^": 1.15, "v": 1.15, "<": 1.15, ">": 1.15}
 LINE_STYLES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = "#DEDEDE"
 MUTED = "#5A5A5A"
@@ -97,6 +98,21 @@ class SeriesStyle:
     colour: str
     marker: str
     line_style: str | tuple[int, tuple[int, ...]]
+
+    @property
+    def marker_size(self) -> float:
+        return float(RC["lines.markersize"]) * MARKER_SCALE.get(self.marker, 1.0)  # type: ignore[arg-type]
+
+    def line(self, **changes: Any) -> dict[str, Any]:
+        """Keywords of a line with markers."""
+        return {
+            "color": self.colour,
+            "marker": self.marker,
+            "markersize": self.marker_size,
+            "markeredgewidth": 0,
+            "linestyle": self.line_style,
+            **changes,
+        }
 
 
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+# Renamed to before removal: a removal that is killed leaves no half checkpoint under its name.
+_DOOMED = "checkpoint.removed"
+
 
 def clean_checkpoints(run: str, embeddings: Sequence[str], predictions: Sequence[str]) -> list[Path]:
     """Remove the checkpoints from which everything planned is made, and leftover scratch folders.
@@ -38,13 +41,18 @@ def clean_checkpoints(run: str, embeddings: Sequence[str], predictions: Sequence
     ]
     removed = []
     for folder in done:
-        for name in ("checkpoint", "checkpoint.work"):
-            target = folder / name
+        _remove(folder / _DOOMED)
+        for target in (folder / "checkpoint", folder / "checkpoint.work"):
             if target.is_dir():
                 size = sum(f.stat().st_size for f in target.rglob("*") if f.is_file())
-                shutil.rmtree(target)
+                _remove(target.rename(folder / _DOOMED))
                 print(f"advsets: removed {target} ({size / 2**20:.0f} MiB)", file=sys.stderr)
                 removed.append(target)
     if not removed:
         print("advsets: no checkpoint to remove", file=sys.stderr)
     return removed
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_dir():
+        shutil.rmtree(folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,7 +15,8 @@ _PACKAGE = Path(__file__).resolve().parent
 def code_version(*modules: str) -> str:
     """Hash of the syntax trees of modules given relative to the package, e.g. "aflite/rounds.py".
 
-    A folder stands for every module in it. Comments, docstrings and layout do not count.
+    A folder stands for every module in it and below. Comments, docstrings (also those of
+    constants) and layout do not count.
 
     Raises
     ------
@@ -25,7 +26,7 @@ def code_version(*modules: str) -> str:
     digest = blake2b(digest_size=8)
     for module in modules:
         path = _PACKAGE / module
-        files = sorted(path.glob("*.py")) if path.is_dir() else [path]
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         if not all(f.is_file() for f in files) or not files:
             raise UserError(f"{path}: no such module; correct the `code` parameter of the rule")
         for file in files:
@@ -33,12 +34,16 @@ def code_version(*modules: str) -> str:
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _tree(path: Path) -> str:
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(
-            node, clean=False
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [s for s in body if not _is_docstring(s)] or [ast.Pass()]  # type: ignore[attr-defined]
     return ast.dump(tree)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)

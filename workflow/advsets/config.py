@@ -6,24 +6,28 @@ Schemas in `workflow/schemas/` hold every key, type and default; unknown keys ar
 from __future__ import annotations
 
 import difflib
-from copy import deepcopy
-from functools import lru_cache
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import yaml
 
-from advsets.errors import UserError, allowed
+from advsets.errors import UserError, allowed, describe_os_error
 from advsets.io import write_text
 from advsets.registry import MULTIPLE_CHOICE, DatasetRow, ModelRow
+from advsets.tables import TABLES
 
 _SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
+MAX_NODES = 999
+"""Nodes are numbered by three digits."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def schema(name: str) -> dict[str, Any]:
-    """Schema `name`: "config", "datasets" or "models"."""
+    """Schema `name`: "config", "datasets", "models" or "figures"."""
     loaded: dict[str, Any] = yaml.safe_load((_SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"))
     return loaded
 
@@ -43,11 +47,14 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
         On an unknown key, a wrong value, or a name that no table holds.
     """
     filled = validate(config, "config", "configuration")
+    _check_filter(filled["filter"])
     datasets = read_rows([root / p for p in filled["dataset_tables"]], "datasets")
     models = read_rows([root / p for p in filled["model_tables"]], "models")
     filled["dataset_rows"] = _pick(filled["datasets"], datasets, "datasets", filled["dataset_tables"])
-    wanted = list(dict.fromkeys(filled["adversaries"] + filled["evaluated_models"]))
-    filled["model_rows"] = _pick(wanted, models, "adversaries and evaluated_models", filled["model_tables"])
+    filled["model_rows"] = {
+        **_pick(filled["adversaries"], models, "adversaries", filled["model_tables"]),
+        **_pick(filled["evaluated_models"], models, "evaluated_models", filled["model_tables"]),
+    }
     for name in filled["datasets"]:
         _check_dataset(DatasetRow.from_config(name, filled["dataset_rows"][name]))
     for name, row in filled["model_rows"].items():
@@ -77,9 +84,15 @@ def part(config: dict[str, Any], section: str, without: list[str]) -> dict[str, 
 
 
 def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml")) -> dict[str, Any]:
-    """Rows of the figures table that the run asks for."""
-    rows = read_yaml(path)
-    return _pick(config["figures"] or list(rows), rows, "figures", [str(path)])
+    """Rows of the figures table that the run asks for; null asks for all."""
+    rows = read_rows([path], "figures")
+    for name, row in rows.items():
+        for table in row["tables"]:
+            if table not in TABLES:
+                raise UserError(
+                    f"{path}: {name}.tables: no table {table!r}; allowed: {allowed(TABLES, 30)}{_near(table, TABLES)}"
+                )
+    return _pick(list(rows) if config["figures"] is None else config["figures"], rows, "figures", [str(path)])
 
 
 def write_run_config(config: dict[str, Any], folder: Path) -> None:
@@ -103,20 +116,38 @@ def read_rows(paths: list[Path], name: str) -> dict[str, Any]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Mapping in a YAML file; anything else raises `UserError`."""
+    """Mapping in a YAML file; anything else, also a key given twice, raises `UserError`."""
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        value = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; correct the path in the configuration") from None
+    except OSError as error:
+        raise UserError(describe_os_error(error)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise UserError(f"{where}: not valid YAML ({getattr(error, 'problem', error)}); mend the file") from None
+        problem = getattr(error, "problem", None) or error
+        raise UserError(f"{where}: not valid YAML ({problem}); mend the file") from None
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise UserError(f"{path}: found a {type(value).__name__}; allowed: a mapping of keys to values; mend the file")
     return value
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML loader that refuses a key given twice, where YAML would let the last one win."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            if (key.tag, key.value) in seen:
+                raise yaml.composer.ComposerError(None, None, f"key {key.value!r} is given twice", key.start_mark)
+            seen.add((key.tag, key.value))
+        return node
 
 
 def validate(value: dict[str, Any], name: str, where: str) -> dict[str, Any]:
@@ -127,13 +158,30 @@ def validate(value: dict[str, Any], name: str, where: str) -> dict[str, Any]:
     UserError
         Names the key, what was found and what is allowed, in one line.
     """
-    filled = _fill(deepcopy(value), schema(name))
+    filled: dict[str, Any] = _fill(_plain(value), schema(name))
     validator = jsonschema.Draft202012Validator(schema(name))
     errors = sorted(validator.iter_errors(filled), key=lambda e: list(map(str, e.absolute_path)))
     if errors:
         raise UserError(f"{where}: {_explain(errors[0])}")
-    result: dict[str, Any] = filled
-    return result
+    for key, number in _numbers(filled, ""):
+        if not math.isfinite(number):
+            raise UserError(f"{where}: {key}: found {number}; allowed: a finite number; correct it")
+    return filled
+
+
+def _plain(value: Any) -> Any:
+    """Deep copy out of plain dicts and lists, whatever kind of mapping the caller has."""
+    if isinstance(value, dict):
+        return {key: _plain(child) for key, child in value.items()}
+    return [_plain(child) for child in value] if isinstance(value, list) else value
+
+
+def _numbers(value: Any, key: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, float):
+        yield key, value
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, child in children:
+        yield from _numbers(child, f"{key}.{name}".lstrip("."))
 
 
 def _fill(value: Any, node: dict[str, Any]) -> Any:
@@ -146,7 +194,7 @@ def _fill(value: Any, node: dict[str, Any]) -> Any:
             value = _fill(value, option)
     for key, child in node.get("properties", {}).items():
         if key not in value and "default" in child:
-            value[key] = deepcopy(child["default"])
+            value[key] = _plain(child["default"])
         if key in value:
             value[key] = _fill(value[key], child)
     extra = node.get("additionalProperties")
@@ -157,27 +205,75 @@ def _fill(value: Any, node: dict[str, Any]) -> Any:
     return value
 
 
+_RULES = {
+    "type": "type {}",
+    "minimum": "{} or more",
+    "exclusiveMinimum": "above {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "below {}",
+    "minItems": "at least {} entries",
+    "const": "{}",
+}
+_PATTERNS = {
+    "^[A-Za-z0-9][A-Za-z0-9_.-]*$": "letters, digits, `_`, `.` and `-`, the first a letter or digit",
+    "^[0-9a-f]{64}$": "64 hexadecimal digits in lower case",
+}
+
+
 def _explain(error: jsonschema.ValidationError) -> str:
-    """One line on what is wrong and what is allowed."""
+    """One line on what is wrong, what is allowed and what to do."""
     error = _innermost(error)
-    key = ".".join(map(str, error.absolute_path)) or "top level"
+    key = ".".join(map(str, error.absolute_path))
+    at = f"{key}: " if key else ""
     rules = error.schema if isinstance(error.schema, dict) else {}
     if error.validator == "additionalProperties":
         known = list(rules.get("properties", {}))
         unknown = sorted(set(map(str, error.instance)) - set(known))[0]
-        near = difflib.get_close_matches(unknown, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"{key}: unknown key {unknown!r}; allowed: {allowed(known, 30)}{hint}"
+        return f"{at}unknown key {unknown!r}; allowed: {allowed(known, 30)}{_near(unknown, known) or '; remove it'}"
     if error.validator == "required":
         missing = sorted(set(error.validator_value) - set(error.instance))[0]
-        return f"{key}: key {missing!r} is missing; add it"
+        meaning = rules.get("properties", {}).get(missing, {}).get("description")
+        return f"{at}key {missing!r} is missing; add it{f' ({meaning})' if meaning else ''}"
     if error.validator == "enum":
-        return f"{key}: found {error.instance!r}; allowed: {allowed(error.validator_value)}"
+        near = _near(error.instance, error.validator_value) or "; correct it"
+        return f"{at}found {error.instance!r}; allowed: {allowed(error.validator_value)}{near}"
     if error.validator == "oneOf":
         kinds = [o.get("properties", {}).get("kind", {}).get("const") for o in error.validator_value]
-        return f"{key}: found kind {error.instance.get('kind')!r}; allowed: {allowed(kinds)}"
-    rule = {"type": f"type {error.validator_value}"}.get(str(error.validator), f"{error.validator} {error.validator_value}")
-    return f"{key}: found {error.instance!r}; allowed: {rule} ({rules.get('description', 'see config/README.md')})"
+        kind = error.instance.get("kind") if isinstance(error.instance, dict) else error.instance
+        return f"{at}found kind {kind!r}; allowed: {allowed(kinds)}{_near(kind, kinds) or '; correct it'}"
+    meaning = f" ({rules['description']})" if "description" in rules else ""
+    return f"{at}found {_short(error.instance)}; allowed: {_rule(error)}{meaning}; {_advice(error)}"
+
+
+def _rule(error: jsonschema.ValidationError) -> str:
+    value = error.validator_value
+    if error.validator == "pattern":
+        return _PATTERNS[value]
+    if error.validator == "uniqueItems":
+        return "each entry once"
+    if error.validator == "anyOf":
+        return "a count (integer from 1) or a share (below 1)"
+    text = " or ".join(value) if isinstance(value, list) else str(value)
+    return _RULES.get(str(error.validator), f"{error.validator} {{}}").format(text)
+
+
+def _advice(error: jsonschema.ValidationError) -> str:
+    if error.validator == "type" and isinstance(error.instance, str):
+        try:
+            return f"write {float(error.instance)!r} without quotes: YAML reads {error.instance!r} as text"
+        except ValueError:
+            pass
+    return "correct it"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _near(name: object, known: Iterable[object]) -> str:
+    near = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _innermost(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
@@ -195,10 +291,19 @@ def _innermost(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
 def _pick(names: list[str], rows: dict[str, Any], key: str, tables: list[str]) -> dict[str, Any]:
     for name in names:
         if name not in rows:
-            near = difflib.get_close_matches(name, list(rows), n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UserError(f"{key}: no row {name!r} in {', '.join(tables)}; allowed: {allowed(rows, 20)}{hint}")
+            near = _near(name, rows) or "; correct it or add the row"
+            raise UserError(f"{key}: no row {name!r} in {', '.join(tables)}; allowed: {allowed(rows, 20)}{near}")
     return {name: rows[name] for name in names}
+
+
+def _check_filter(settings: dict[str, Any]) -> None:
+    """What the schema cannot say of the filter's settings."""
+    nodes = -(-settings["max_rounds"] // settings["rounds_per_job"])
+    if nodes > MAX_NODES:
+        raise UserError(
+            f"configuration: filter.max_rounds: found {settings['max_rounds']}, which makes a chain of {nodes} jobs;"
+            f" allowed: {MAX_NODES} jobs; raise filter.rounds_per_job or lower filter.max_rounds"
+        )
 
 
 def _check_dataset(row: DatasetRow) -> None:
@@ -207,7 +312,15 @@ def _check_dataset(row: DatasetRow) -> None:
             raise UserError(f"data set {row.name}: columns.candidates is missing; multiple choice needs it; add it")
         return
     if len(row.label_order) < 2:
-        raise UserError(f"data set {row.name}: label_order has {len(row.label_order)} names; allowed: two or more; add them")
+        raise UserError(
+            f"data set {row.name}: label_order has {len(row.label_order)} names; allowed: two or more; add them"
+        )
+    for label in row.other_labels:
+        if label in row.label_order:
+            raise UserError(
+                f"data set {row.name}: label {label!r} stands in label_order and in other_labels;"
+                " allowed: one of the two; remove it from the other"
+            )
     for raw, label in row.labels.items():
         if label not in row.label_order + row.other_labels:
             raise UserError(

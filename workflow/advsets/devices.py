@@ -20,14 +20,19 @@ _POLL_S = 0.5
 
 
 def list_devices(root: Path = Path("/dev")) -> list[str]:
-    """Indices of the NVIDIA devices of this machine, as strings."""
-    found = [p.name.removeprefix("nvidia") for p in root.glob("nvidia[0-9]*")]
-    return sorted((name for name in found if name.isdigit()), key=int)
+    """CUDA indices of the NVIDIA devices that this machine or container shows, as strings.
+
+    CUDA counts what it sees from 0: a container that was given /dev/nvidia3 alone has device 0.
+    """
+    found = [p for p in root.glob("nvidia[0-9]*") if p.name.removeprefix("nvidia").isdigit()]
+    return [str(index) for index in range(len(found))]
 
 
 @contextlib.contextmanager
 def device_for(n_gpus: int, locks: Path | None = None, devices: list[str] | None = None) -> Iterator[str]:
     """Device to compute on, "cuda" or "cpu", held while the block runs.
+
+    A scheduler that hides every device (CUDA_VISIBLE_DEVICES empty, -1 or NoDevFiles) gives "cpu".
 
     Parameters
     ----------
@@ -43,7 +48,7 @@ def device_for(n_gpus: int, locks: Path | None = None, devices: list[str] | None
         yield "cpu"
         return
     if "CUDA_VISIBLE_DEVICES" in os.environ:
-        yield "cuda"
+        yield "cpu" if os.environ["CUDA_VISIBLE_DEVICES"] in ("", "-1", "NoDevFiles") else "cuda"
         return
     folder = locks or Path(tempfile.gettempdir()) / f"advsets-devices-{os.getuid()}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +57,7 @@ def device_for(n_gpus: int, locks: Path | None = None, devices: list[str] | None
     try:
         yield "cuda"
     finally:
-        del os.environ["CUDA_VISIBLE_DEVICES"]
+        os.environ.pop("CUDA_VISIBLE_DEVICES", None)
         for handle in held.values():
             handle.close()
 
@@ -62,7 +67,7 @@ def _take(folder: Path, indices: list[str], n_gpus: int) -> dict[str, IO[str]]:
     while True:
         held: dict[str, IO[str]] = {}
         for index in indices:
-            handle = (folder / index).open("w")
+            handle: IO[str] = (folder / index).open("w")
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 held[index] = handle

@@ -34,18 +34,20 @@ def allowed(values: Iterable[object], limit: int = 12) -> str:
 
 def describe_os_error(error: OSError) -> str:
     """One line for a failed read or write, with what to do about it."""
-    where = error.filename or "the output"
     advice = {
         errno.ENOSPC: "the disk is full: free some space and run again",
         errno.EDQUOT: "the disk quota is used up: free some space and run again",
+        errno.EFBIG: "the file grew beyond the limit of the shell or file system: raise it (ulimit -f)",
         errno.EROFS: "the file system is read-only: choose another folder",
         errno.EACCES: "permission denied: change its permissions or choose another folder",
         errno.EPERM: "not permitted: change its permissions or choose another folder",
         errno.ENOENT: "no such file or folder: check the path",
         errno.EISDIR: "it is a folder where a file was expected: check the path",
         errno.ENOTDIR: "a file stands where a folder was expected: check the path",
-    }.get(error.errno or 0, error.strerror or str(error))
-    return f"{where}: {advice}"
+    }.get(error.errno or 0)
+    what = advice or error.strerror or str(error) or type(error).__name__
+    where = error.filename or ("the output" if advice else "")
+    return " ".join((f"{where}: {what}" if where else what).split())
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,20 +19,46 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+# Fixed, or polars would choose it by the number of threads and so change the bytes of the file.
+_ROWS_PER_GROUP = 131_072
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Temporary path beside `path`, renamed into place on success and removed on failure."""
+    """Temporary path beside `path`, renamed into place on success and removed on failure.
+
+    Raises
+    ------
+    OSError
+        If the disk fails, naming `path`: also where a writer in Rust (polars, safetensors)
+        hides it in an error of its own.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(descriptor)
-    temporary = Path(name)
-    temporary.chmod(0o666 & ~_umask())
+    temporary = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(descriptor)
+        temporary = Path(name)
+        temporary.chmod(0o666 & ~_umask())
         yield temporary
         os.replace(temporary, target)
+    except Exception as error:
+        code = _os_error_code(error)
+        if code is None or getattr(error, "filename", None) not in (None, str(temporary)):
+            raise
+        raise OSError(code, os.strerror(code), str(target)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _os_error_code(error: Exception) -> int | None:
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    found = _OS_ERROR.search(str(error))
+    return int(found.group(1)) if found else None
 
 
 def _umask() -> int:
@@ -52,7 +79,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """Read JSON; a file that is none raises `UserError` with the line."""
+    """Read JSON; a file that holds none raises `UserError` with the line and column."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -70,7 +97,7 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], name: str) ->
     table = TABLES[name]
     checked = check_frame(frame, table).sort(list(table.key))
     with atomic_path(path) as temporary:
-        checked.write_parquet(temporary, compression="zstd", statistics=True)
+        checked.write_parquet(temporary, compression="zstd", statistics=True, row_group_size=_ROWS_PER_GROUP)
 
 
 def check_frame(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
@@ -107,14 +134,14 @@ def polars_dtype(column: Column) -> pl.DataType:
     return plain[column.dtype]
 
 
-def _dtype_matches(dtype: pl.DataType, wanted: str) -> bool:
+def _dtype_matches(dtype: object, wanted: str) -> bool:
     import polars as pl
 
     if wanted == "vector":
         return isinstance(dtype, (pl.Array, pl.List)) and dtype.inner in (pl.Float32(), pl.Float16())
     if wanted == "list<vector>":
         return isinstance(dtype, (pl.Array, pl.List)) and _dtype_matches(dtype.inner, "vector")
-    return dtype == polars_dtype(Column("", wanted, ""))
+    return bool(dtype == polars_dtype(Column("", wanted, "")))
 
 
 def read_table(path: str | os.PathLike[str], name: str, columns: list[str] | None = None) -> pl.DataFrame:
@@ -123,7 +150,7 @@ def read_table(path: str | os.PathLike[str], name: str, columns: list[str] | Non
     Raises
     ------
     UserError
-        If the file is missing, not Parquet, or lacks a column.
+        If the file is missing or not Parquet, or a column is missing or of another dtype.
     """
     import polars as pl
 
@@ -138,12 +165,14 @@ def read_table(path: str | os.PathLike[str], name: str, columns: list[str] | Non
                 f"{path}: column {column.name!r} is missing; found: {allowed(schema.names)};"
                 f" allowed: a table with columns {allowed(wanted, 30)}; rename or add the column"
             )
-    frame = pl.read_parquet(path, columns=wanted)
+    try:
+        frame = pl.read_parquet(Path(path), columns=wanted)
+    except pl.exceptions.ComputeError as error:
+        raise UserError(f"{path}: not a readable Parquet file ({error}); write it again") from None
     for column in table.columns:
         if column.name in wanted and not _dtype_matches(frame.schema[column.name], column.dtype):
-            raise UserError(
-                f"{path}: column {column.name!r} is {frame.schema[column.name]}; allowed: {column.dtype}; convert the column"
-            )
+            found = frame.schema[column.name]
+            raise UserError(f"{path}: column {column.name!r} is {found}; allowed: {column.dtype}; convert the column")
     return frame.select(wanted)
 
 
@@ -157,5 +186,7 @@ def parquet_schema(path: str | os.PathLike[str]) -> pa.Schema:
     try:
         return pq.read_schema(path)
     except (pa.ArrowInvalid, OSError) as error:
-        reason = str(error).split(".")[0]
+        if isinstance(error, OSError) and error.errno:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        reason = str(error).split(". ")[0].rstrip(".\n")
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from None

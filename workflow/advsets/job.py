@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -13,27 +14,39 @@ from typing import IO, Any
 
 from advsets.errors import user_errors
 
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "POLARS_MAX_THREADS")
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "RAYON_NUM_THREADS",
+)
 
 
 class _Tee:
-    """Text stream that writes to two streams; the second gets no progress redraws."""
+    """Text stream that writes to two streams; the log gets no redraws of progress bars.
+
+    A log that cannot be written (full disk) is given up: the terminal says why the step failed.
+    """
 
     def __init__(self, terminal: IO[str], log: IO[str]) -> None:
-        self._streams = (terminal, log)
+        self._terminal, self._log = terminal, log
 
     def write(self, text: str) -> int:
-        for stream in self._streams:
-            stream.write(text)
-            stream.flush()
+        self._terminal.write(text)
+        self._terminal.flush()
+        if not text.startswith("\r"):
+            with contextlib.suppress(OSError):
+                self._log.write(text)
+                self._log.flush()
         return len(text)
 
     def flush(self) -> None:
-        for stream in self._streams:
-            stream.flush()
+        self._terminal.flush()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._streams[0], name)
+        return getattr(self._terminal, name)
 
 
 @contextlib.contextmanager
@@ -42,17 +55,32 @@ def step(log: str | os.PathLike[str], threads: int, outputs: Sequence[str]) -> I
 
     Must be entered before numpy, polars or torch is imported. A second writer of the same
     outputs (a job that a killed scheduler left behind) waits until the first has ended.
+    A user's mistake becomes one line in both, a fault of ours a traceback in both.
     """
     for variable in _THREAD_VARIABLES:
         os.environ[variable] = str(max(1, threads))
-    Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with user_errors(), Path(log).open("a", encoding="utf-8") as handle:
-        terminal, sys.stderr = sys.stderr, _Tee(sys.stderr, handle)  # type: ignore[assignment]
+    with user_errors(), _log_file(log) as handle:
+        terminal, sys.stderr = sys.stderr, _Tee(sys.stderr, handle)
         try:
             with user_errors(), output_lock(outputs[0]):
                 yield
+        except Exception:
+            with contextlib.suppress(OSError):
+                traceback.print_exc(file=handle)
+            raise
         finally:
             sys.stderr = terminal
+
+
+@contextlib.contextmanager
+def _log_file(log: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    Path(log).parent.mkdir(parents=True, exist_ok=True)
+    handle = Path(log).open("a", encoding="utf-8")  # noqa: SIM115 - closing a full disk's file fails too
+    try:
+        yield handle
+    finally:
+        with contextlib.suppress(OSError):
+            handle.close()
 
 
 @contextlib.contextmanager

@@ -31,29 +31,37 @@ evaluated_models: [my_model, minilm_l3, minilm_l6]
 | `datasets.yaml`, `models.yaml` | data sets and models, a row each |
 | `figures.yaml` | figures, a row each |
 
-This page is written out of `workflow/schemas/` by `make docs`.
-"""
+`a.b` below is key `b` of mapping `a`; `source(hub).repo` is key `repo` of a `source` whose `kind` is
+`hub`. A key that is `required` has no default. This page is written out of `workflow/schemas/` by
+`make docs`."""
+
+_HEAD = "| key | type | default | meaning | source of the default |\n|---|---|---|---|---|"
 
 _SOURCES = {
     "filter.n_partitions": "64 in Le Bras et al. 2020 and Sakaguchi et al. 2020",
     "filter.threshold": "0.75 in Le Bras et al. 2020 and Sakaguchi et al. 2020",
-    "filter.train_size": "our choice; WinoGrande 10,000 of 47,000 rows, SNLI about 50,000 of 550,000",
-    "filter.slice_size": "our choice; WinoGrande 500 rows, SNLI 10,000 of 550,000",
+    "filter.train_size": "our choice; second-hand: WinoGrande 10,000 of 47,000 rows, SNLI about 50,000 of 550,000",
+    "filter.slice_size": "our choice; second-hand: WinoGrande 500 of 47,000 rows, SNLI 10,000 of 550,000",
     "filter.comparison": "`more_than` in Phang et al. 2021, `at_least` in the older papers",
-    "filter.min_retained": "our choice",
     "filter.C": "scikit-learn's default",
-    "embed.dtype": "our choice",
+    "filter.standardise": "our choice; not in the papers",
 }
+_OUR_CHOICE = ("fine_tune.", "split.", "filter.", "evaluate.", "fine_tuning_seeds.", "embed.")
 
 
 def reference() -> str:
     """Markdown of every key: type, default, meaning, and where a default comes from."""
     parts = [_INTRO]
-    for name, title in (("config", "Run"), ("datasets", "Data sets table"), ("models", "Models table")):
+    for name, title in (
+        ("config", "Run"),
+        ("datasets", "Data sets table"),
+        ("models", "Models table"),
+        ("figures", "Figures table"),
+    ):
         node = schema(name)
         if "properties" not in node:
             node = node["additionalProperties"]
-        parts.append(f"\n## {title}\n\n| key | type | default | meaning | source of the default |\n|---|---|---|---|---|")
+        parts.append(f"\n## {title}\n\n{_HEAD}")
         parts.extend(_rows(node, ""))
     return "\n".join(parts) + "\n"
 
@@ -64,9 +72,10 @@ def _rows(node: dict[str, Any], prefix: str) -> Iterator[str]:
         path = f"{prefix}{key}"
         default = "required" if key in required else _code(child.get("default")) if "default" in child else ""
         nested = "properties" in child or "oneOf" in child
+        origin = _SOURCES.get(path, "our choice" if path.startswith(_OUR_CHOICE) else "")
         yield (
             f"| `{path}` | {_type(child)} | {'' if nested and default == '`{}`' else default} |"
-            f" {child.get('description', '')} | {_SOURCES.get(path, '')} |"
+            f" {child.get('description', '')} | {origin} |"
         )
         yield from _rows(child, f"{path}.")
         for option in child.get("oneOf", []):
@@ -79,11 +88,11 @@ def _type(node: dict[str, Any]) -> str:
     if "enum" in node:
         return " or ".join(_code(value) for value in node["enum"])
     kinds = node.get("type", "")
-    text = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
-    if text == "array" and "items" in node:
-        return f"list of {node['items'].get('type', 'values')}"
-    return {"object": "mapping"}.get(text, text)
+    names = {"object": "mapping", "array": "list of " + node.get("items", {}).get("type", "value")}
+    return " or ".join(str(names.get(kind, kind)) for kind in (kinds if isinstance(kinds, list) else [kinds]))
 
 
 def _code(value: Any) -> str:
-    return f"`{json.dumps(value, ensure_ascii=False)}`"
+    """Value as it would stand in YAML, which reads 2e-05 as text and 2.0e-05 as a number."""
+    text = json.dumps(value, ensure_ascii=False)
+    return f"`{text.replace('e-', '.0e-') if isinstance(value, float) and '.' not in text else text}`"

@@ -29,7 +29,8 @@ def map_label(raw: object, mapping: Mapping[str, str], where: str) -> str | None
     Parameters
     ----------
     raw : object
-        Value as read; integers and floats without a fraction are compared as integers.
+        Value as read. Floats without a fraction are compared as integers; true as "True",
+        "true" and "1", false likewise.
     mapping : mapping of str to str
         Raw value, written as a string, to label name.
     where : str
@@ -44,11 +45,11 @@ def map_label(raw: object, mapping: Mapping[str, str], where: str) -> str | None
         return None
     if isinstance(raw, float) and math.isfinite(raw) and raw == int(raw):
         raw = int(raw)
-    if isinstance(raw, bool):
-        raw = int(raw)
     text = str(raw).strip()
-    if text in mapping:
-        return mapping[text]
+    spellings = (text, text.lower(), str(int(raw))) if isinstance(raw, bool) else (text,)
+    for spelling in spellings:
+        if spelling in mapping:
+            return mapping[spelling]
     if text.lower() in NO_GOLD:
         return None
     raise UserError(
@@ -58,19 +59,29 @@ def map_label(raw: object, mapping: Mapping[str, str], where: str) -> str | None
 
 
 def agreement(label_count: Sequence[int], label: str, label_order: Sequence[str]) -> float:
-    """Share of annotators (0-1) whose label is the gold label."""
-    return label_count[label_order.index(label)] / sum(label_count)
+    """Share of annotators (0-1) whose label is the gold label; ValueError without annotators."""
+    return label_count[label_order.index(label)] / _n_annotators(label_count)
 
 
 def entropy_bits(label_count: Sequence[int]) -> float:
-    """Entropy of a label distribution, in bits."""
-    total = sum(label_count)
+    """Entropy of a label distribution, in bits; ValueError without annotators."""
+    total = _n_annotators(label_count)
     return -sum(c / total * math.log2(c / total) for c in label_count if c > 0) + 0.0
 
 
 def modal_label(label_count: Sequence[int], label_order: Sequence[str]) -> str | None:
-    """Most frequent label, or None when two or more are tied for it."""
-    top = max(label_count)
-    if list(label_count).count(top) != 1:
+    """Most frequent label, or None when two or more are tied for it or nobody gave one.
+
+    `label_order` names every entry of `label_count`, those of `other_labels` included.
+    """
+    top = max(label_count, default=0)
+    if top == 0 or list(label_count).count(top) != 1:
         return None
     return label_order[list(label_count).index(top)]
+
+
+def _n_annotators(label_count: Sequence[int]) -> int:
+    total = sum(label_count)
+    if total == 0:
+        raise ValueError("no annotator gave a label: agreement and entropy are unknown, not 0")
+    return total

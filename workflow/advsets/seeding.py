@@ -2,7 +2,7 @@
 
 Conventions
 -----------
-A key is a tuple of strings and integers. It is hashed with BLAKE2b to seed a counter-based
+A key is a tuple of strings and integers (NumPy's count as Python's). It is hashed with BLAKE2b to seed a counter-based
 generator, or mixed into one 64-bit hash per `example_id` (SplitMix64 finaliser).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,20 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def key_hash(*key: str | int) -> int:
-    """64-bit hash of a key; ("a", 1) and ("a", "1") differ."""
+    """64-bit hash of a key; ("a", 1) and ("a", "1") differ.
+
+    Raises
+    ------
+    TypeError
+        If a part is neither string nor integer (bool included): its hash could change unseen.
+    """
     digest = blake2b(digest_size=8)
     for part in key:
-        text = f"{type(part).__name__}:{part}".encode()
-        digest.update(len(text).to_bytes(8, "little") + text)
+        if isinstance(part, bool) or not isinstance(part, (str, Integral)):
+            raise TypeError(f"key part {part!r} is a {type(part).__name__}; allowed: str and int")
+        text = f"str:{part}" if isinstance(part, str) else f"int:{int(part)}"
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return int.from_bytes(digest.digest(), "little")
 
 
@@ -41,10 +51,7 @@ def seed_for(seed: int, *key: str | int) -> int:
 def id_hashes(ids: Sequence[str]) -> NDArray[np.uint64]:
     """64-bit hash of each id, shape (n_ids,)."""
     out = np.fromiter(
-        (
-            int.from_bytes(blake2b(i.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-            for i in ids
-        ),
+        (int.from_bytes(blake2b(i.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") for i in ids),
         dtype=np.uint64,
         count=len(ids),
     )

@@ -42,7 +42,9 @@ _ID = Column("example_id", "string", "identifier, unique within a data set")
 _DATASET = Column("dataset", "string", "row name in the data sets table")
 _ADVERSARY = Column("adversary", "string", "model whose representation decided what is kept")
 _ADVERSARY_SEED = Column("adversary_seed", "int64", "fine-tuning seed of the adversary")
-_NULL_ADVERSARY = Column("adversary", "string", "adversary that made or sized the subset; null: full set", nullable=True)
+_NULL_ADVERSARY = Column(
+    "adversary", "string", "adversary that made or sized the subset; null: full set", nullable=True
+)
 _NULL_ADVERSARY_SEED = Column("adversary_seed", "int64", "its fine-tuning seed; null: full set", nullable=True)
 _EVALUATED_MODEL = Column("evaluated_model", "string", "model whose score is reported")
 _MODEL_SEED = Column("model_seed", "int64", "fine-tuning seed of the evaluated model")
@@ -50,7 +52,11 @@ _SUBSET = Column("subset", "string", "`full_set`, `filtered` or `random_subset` 
 _SPLIT = Column("split", "string", "`train` or `evaluation`")
 _ROUND = Column("filtering_round", "int64", "filtering round, from 1")
 _PREDICTABILITY = Column(
-    "predictability", "float64", "correct share of the classifiers that held the row out; null: never held out", "share", True
+    "predictability",
+    "float64",
+    "correct share of the classifiers that held the row out; null: never held out",
+    "share",
+    True,
 )
 _MARGIN = Column(
     "margin",
@@ -81,10 +87,14 @@ _LIST = [
             Column("candidates", "list<string>", "answers to choose from (multiple choice)", nullable=True),
             Column("label", "string", "gold label name; multiple choice: index of the right candidate"),
             Column("group_id", "string", "examples that belong together, e.g. of one premise", nullable=True),
-            Column("label_count", "list<int64>", "annotators per label: label_order, then other_labels", "annotators", True),
+            Column(
+                "label_count", "list<int64>", "annotators per label: label_order, then other_labels", "annotators", True
+            ),
             Column("agreement", "float64", "share of annotators with the gold label", "share", True),
             Column("label_entropy_bits", "float64", "entropy of the annotators' labels", "bits", True),
-            Column("low_agreement", "bool", "flag of the source: few annotators agree with the gold label", nullable=True),
+            Column(
+                "low_agreement", "bool", "flag of the source: few annotators agree with the gold label", nullable=True
+            ),
         ),
         ("example_id",),
     ),
@@ -154,8 +164,12 @@ _LIST = [
             Column("n_train_removed", "int64", "training rows removed", "examples"),
             Column("n_evaluation_before", "int64", "evaluation rows at the start of the round", "examples"),
             Column("n_evaluation_removed", "int64", "evaluation rows removed", "examples"),
-            Column("n_tied_at_cut", "int64", "training candidates whose predictability equals that at the cut", "examples"),
-            Column("n_never_held_out", "int64", "training rows in every subset, so of unknown predictability", "examples"),
+            Column(
+                "n_tied_at_cut", "int64", "training candidates whose predictability equals that at the cut", "examples"
+            ),
+            Column(
+                "n_never_held_out", "int64", "training rows in every subset, so of unknown predictability", "examples"
+            ),
             Column("n_partitions", "int64", "classifiers fitted", "classifiers"),
             Column("train_size", "int64", "rows each classifier was fitted on", "examples"),
             Column("held_out_accuracy", "float64", "classifiers on training rows they did not see", "share", True),
@@ -184,7 +198,13 @@ _LIST = [
             Column("epoch", "float64", "share of the training rows seen", "epochs"),
             Column("loss", "float64", "mean cross-entropy since the previous line", "nats"),
             Column("learning_rate", "float64", "learning rate of the step"),
-            Column("selection_accuracy", "float64", "accuracy on the slice of train that chooses the checkpoint", "share", True),
+            Column(
+                "selection_accuracy",
+                "float64",
+                "accuracy on the slice of train that chooses the checkpoint",
+                "share",
+                True,
+            ),
             Column("duration_s", "float64", "wall clock since the start", "s"),
         ),
         ("step",),
@@ -213,9 +233,23 @@ _LIST = [
             _EVALUATED_MODEL,
             _MODEL_SEED,
             Column("n_examples", "int64", "examples in the subset", "examples"),
-            Column("accuracy", "float64", "share predicted right; `random_subset`: mean over draws; null: empty subset", "share", True),
-            Column("accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True),
-            Column("accuracy_high", "float64", "bootstrap bound over examples; `random_subset`: highest draw", "share", True),
+            Column(
+                "accuracy",
+                "float64",
+                "share predicted right; `random_subset`: mean over draws; null: empty subset",
+                "share",
+                True,
+            ),
+            Column(
+                "accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True
+            ),
+            Column(
+                "accuracy_high",
+                "float64",
+                "bootstrap bound over examples; `random_subset`: highest draw",
+                "share",
+                True,
+            ),
         ),
         ("subset", "adversary", "adversary_seed", "evaluated_model", "model_seed"),
     ),
@@ -230,7 +264,13 @@ _LIST = [
             Column("accuracy_filtered", "float64", "mean over model seeds; null: empty subset", "share", True),
             Column("rank_full_set", "float64", "1 is best; ties share the mean rank", "rank"),
             Column("rank_filtered", "float64", "1 is best; ties share the mean rank", "rank", True),
-            Column("adversary_strength", "float64", "accuracy of the same model on the full set, mean over seeds", "share", True),
+            Column(
+                "adversary_strength",
+                "float64",
+                "accuracy of the same model on the full set, mean over seeds",
+                "share",
+                True,
+            ),
         ),
         ("adversary", "adversary_seed", "evaluated_model"),
     ),
@@ -242,7 +282,13 @@ _LIST = [
             _ADVERSARY_SEED,
             Column("n_retained", "int64", "evaluation rows kept", "examples"),
             Column("retained_share", "float64", "kept rows of all", "share"),
-            Column("adversary_strength", "float64", "accuracy of the same model on the full set, mean over seeds", "share", True),
+            Column(
+                "adversary_strength",
+                "float64",
+                "accuracy of the same model on the full set, mean over seeds",
+                "share",
+                True,
+            ),
             Column("tau_b", "float64", "Kendall tau-b of model accuracies, filtered against full set", nullable=True),
             Column("tau_b_low", "float64", "bootstrap bound over examples", nullable=True),
             Column("tau_b_high", "float64", "bootstrap bound over examples", nullable=True),
@@ -260,10 +306,20 @@ _LIST = [
             _DATASET,
             Column("relation", "string", "`self` (same base model) or `same_family`"),
             Column("n_cells", "int64", "cells of the matrix with this relation", "cells"),
-            Column("penalty_log_odds", "float64", "mean residual of these cells; below 0: worse than expected", "log-odds", True),
+            Column(
+                "penalty_log_odds",
+                "float64",
+                "mean residual of these cells; below 0: worse than expected",
+                "log-odds",
+                True,
+            ),
             Column("penalty_low", "float64", "interval bound", "log-odds", True),
             Column("penalty_high", "float64", "interval bound", "log-odds", True),
-            Column("interval_over", "string", "what was resampled: `examples` or `examples and fine-tuning seeds` (of one role, if named)"),
+            Column(
+                "interval_over",
+                "string",
+                "what was resampled: `examples` or `examples and fine-tuning seeds` (of one role, if named)",
+            ),
         ),
         ("relation",),
     ),
@@ -289,8 +345,15 @@ _LIST = [
             _ADVERSARY_SEED,
             Column("gold_label", "string", "gold class; null: all classes together", nullable=True),
             Column("subset", "string", "`full_set`, `retained` or `removed`"),
-            Column("n_examples", "int64", "examples with agreement, or with the flag where no example has agreement", "examples"),
-            Column("n_flagged", "int64", "examples of which the low-agreement flag is known; null: none", "examples", True),
+            Column(
+                "n_examples",
+                "int64",
+                "examples with agreement, or with the flag where no example has agreement",
+                "examples",
+            ),
+            Column(
+                "n_flagged", "int64", "examples of which the low-agreement flag is known; null: none", "examples", True
+            ),
             Column("agreement_mean", "float64", "mean share of annotators with the gold label", "share", True),
             Column("agreement_low", "float64", "bootstrap bound over examples", "share", True),
             Column("agreement_high", "float64", "bootstrap bound over examples", "share", True),
@@ -350,8 +413,16 @@ _LIST = [
             _NULL_ADVERSARY_SEED,
             _EVALUATED_MODEL,
             Column("n_examples", "int64", "examples with a label distribution", "examples"),
-            Column("cross_entropy_nats", "float64", "of the annotators' distribution under the model, mean over seeds", "nats", True),
-            Column("js_distance", "float64", "square root of the Jensen-Shannon divergence (natural log), mean", "", True),
+            Column(
+                "cross_entropy_nats",
+                "float64",
+                "of the annotators' distribution under the model, mean over seeds",
+                "nats",
+                True,
+            ),
+            Column(
+                "js_distance", "float64", "square root of the Jensen-Shannon divergence (natural log), mean", "", True
+            ),
         ),
         ("subset", "adversary", "adversary_seed", "evaluated_model"),
     ),

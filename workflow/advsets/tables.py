@@ -391,6 +391,24 @@ _LIST = [
         ("evaluated_model", "bin_low"),
     ),
     Table(
+        "own_scores",
+        (
+            _EVALUATED_MODEL,
+            _SUBSET,
+            Column("n_examples", "int64", "examples in the subset", "examples"),
+            Column(
+                "n_missing",
+                "int64",
+                "of these without a prediction, counted as wrong; `random_subset`: rounded mean over draws",
+                "examples",
+            ),
+            Column("accuracy", "float64", "share predicted right; `random_subset`: mean over draws; null: empty subset", "share", True),
+            Column("accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True),
+            Column("accuracy_high", "float64", "bootstrap bound over examples; `random_subset`: highest draw", "share", True),
+        ),
+        ("evaluated_model", "subset"),
+    ),
+    Table(
         "label_balance",
         (
             _DATASET,

@@ -33,29 +33,31 @@ def soft_scores(study: Study) -> pl.DataFrame:
     if study.inputs.frame["label_count"].null_count() == study.inputs.n_examples:
         return empty_frame("soft_scores")
     scores = [_scores(study, model) for model in study.inputs.models]
-    rows = [row for m, values in zip(study.inputs.models, scores, strict=True) for row in _rows(study, m, values)]
-    return table_frame("soft_scores", rows)
+    return table_frame("soft_scores", [*_measured(study, scores), *_random(study, scores)])
 
 
-def _rows(study: Study, model: str, scores: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+def _measured(study: Study, scores: list[NDArray[np.float64]]) -> Iterator[dict[str, Any]]:
     runs: list[tuple[str | None, int | None]] = [(None, None), *study.inputs.adversary_runs]
-    for i, run in enumerate(runs):
-        chosen = scores[study.subsets[:, i] & ~np.isnan(scores[:, 0])]
-        means = chosen.mean(axis=0) if len(chosen) else (np.nan, np.nan)
-        yield _row(study, "full_set" if i == 0 else "filtered", run, model, len(chosen), *means)
-    for i, (n_examples, *means) in enumerate(_random_means(study, scores)):
-        yield _row(study, "random_subset", runs[1 + i], model, round(n_examples), *means)
+    for model, values in zip(study.inputs.models, scores, strict=True):
+        for i, run in enumerate(runs):
+            chosen = values[study.subsets[:, i] & ~np.isnan(values[:, 0])]
+            means = chosen.mean(axis=0) if len(chosen) else (np.nan, np.nan)
+            yield _row(study, "full_set" if i == 0 else "filtered", run, model, len(chosen), *means)
 
 
-def _random_means(study: Study, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean number of examples and mean scores over random subsets, shape (n_adversary_runs, 3)."""
-    known = ~np.isnan(scores[:, 0])
-    (entropy, entropy_scale), (distance, distance_scale) = (fixed_point(np.nan_to_num(c)) for c in scores.T)
-    values = np.column_stack([known, entropy, distance])
+def _random(study: Study, scores: list[NDArray[np.float64]]) -> Iterator[dict[str, Any]]:
+    if not scores:
+        return
+    columns = np.concatenate(scores, axis=1)
+    known = ~np.isnan(columns[:, :1])
+    whole, scale = fixed_point(np.nan_to_num(columns))
     s = study.settings
-    sums = subset_sums(values, study.sizes[1:], s.n_random_subsets, s.seed)
-    means = ratio(sums[..., 1:] / [entropy_scale, distance_scale], sums[..., :1])
-    return np.column_stack([sums[..., 0].mean(axis=0), range_over_draws(means)[0]])
+    sums = subset_sums(np.hstack([known, whole]), study.sizes[1:], s.n_random_subsets, s.seed)
+    n_examples = np.rint(sums[..., 0].mean(axis=0)).astype(int)
+    means = range_over_draws(ratio(sums[..., 1:] / scale, sums[..., :1]))[0].reshape(len(n_examples), -1, 2)
+    for i, run in enumerate(study.inputs.adversary_runs):
+        for m, model in enumerate(study.inputs.models):
+            yield _row(study, "random_subset", run, model, int(n_examples[i]), *means[i, m])
 
 
 def _scores(study: Study, model: str) -> NDArray[np.float64]:

@@ -26,11 +26,11 @@ _COLUMNS_AT_ONCE = 512
 def fixed_point(values: ArrayLike) -> tuple[NDArray[np.float64], float]:
     """Values times a power of two, rounded to integers, and that power.
 
-    The power is the largest for which sums over a draw (n_values times the largest value at
-    most) stay below 2**52: for 10,000 shares the rounding is 2**-39.
+    The power is the largest for which sums over a draw of the first axis (its length times the
+    largest value at most) stay within 2**52: for 10,000 shares the rounding is 2**-39.
     """
     array = np.asarray(values, dtype=np.float64)
-    bound = max(array.size * float(np.abs(array).max(initial=0.0)), 1.0)
+    bound = max(len(array) * float(np.abs(array).max(initial=0.0)), 1.0)
     scale = 2.0 ** (52 - int(np.ceil(np.log2(bound))))
     return np.rint(array * scale), scale
 

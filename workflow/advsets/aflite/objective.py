@@ -26,6 +26,8 @@ from torch.nn import functional
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 MAX_PARTIAL_SUMS = 64
+GPU_BLOCK_ROWS = 32_768
+"""Least rows per block on a GPU, which has no cache to stay in and calls to save."""
 
 
 class Block(NamedTuple):
@@ -66,6 +68,8 @@ class Data:
 
     def blocks(self, block_rows: int) -> list[Block]:
         """Cut the examples into blocks of about `block_rows` rows; an example is never split."""
+        if self.x.device.type != "cpu":
+            block_rows = max(block_rows, GPU_BLOCK_ROWS)
         size = max(1, block_rows * self.n_examples // max(1, self.x.shape[0]))
         edges = [*range(0, self.n_examples, size), self.n_examples]
         rows = edges if self.offsets is None else self.offsets[edges].tolist()
@@ -110,21 +114,22 @@ class Data:
 def block_threads(device: torch.device | str) -> Iterator[Callable[..., Iterable]]:
     """Give a `map` that spreads blocks over torch's threads, one BLAS thread each, results in order.
 
-    Torch's own thread count is one inside and is put back at the end. On a GPU it is the plain `map`.
+    Inside, torch's own thread count is one and float32 products are not cut to fewer bits; both settings are torch's
+    for the whole process and are put back at the end. On a GPU it is the plain `map`.
     """
-    n_threads = torch.get_num_threads()
-    if torch.device(device).type != "cpu":
-        yield map
-        return
+    n_threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    alone = n_threads == 1 or torch.device(device).type != "cpu"
+    torch.set_float32_matmul_precision("highest")
     torch.set_num_threads(1)
     try:
-        if n_threads == 1:
+        if alone:
             yield map
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 yield pool.map
     finally:
         torch.set_num_threads(n_threads)
+        torch.set_float32_matmul_precision(precision)
 
 
 def _losses(data: Data, block: Block, scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,9 +23,11 @@ MAX_VARIABLES = 3200
 MIN_SAMPLE = 4096
 SAMPLE_PER_FEATURE = 20
 """Examples of the pooled fit: enough that the sampling error of its Hessian is small beside that of a subset's own."""
-NEWTON_STEPS = 8
+NEWTON_STEPS = 30
 NEWTON_WORK = 2e9
-"""Multiply-adds that Newton steps after the first two may cost."""
+"""Multiply-adds that the Hessians of a careful pooled fit may cost; beyond it a rough fit must do."""
+CAREFUL, ROUGH = 1e-4, 0.05
+"""Predicted decrease, as a share of the pooled objective, at which the pooled fit ends."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ def _newton(pooled: Objective, preconditioner: Preconditioner) -> Preconditioner
     for step in range(NEWTON_STEPS):
         direction = preconditioner.newton_step(gradient.view(1, -1)).view(shape)
         slope = float((gradient * direction).sum())
+        if -slope <= (CAREFUL if (step + 1) * work <= NEWTON_WORK else ROUGH) * float(value):
+            break
         length = 1.0
         while length > 1e-3:
             new_value, new_gradient = pooled.evaluate(w + length * direction, only, torch.float64)
@@ -118,8 +122,6 @@ def _newton(pooled: Objective, preconditioner: Preconditioner) -> Preconditioner
             return preconditioner
         w, value, gradient = w + length * direction, new_value, new_gradient
         preconditioner = _factor(_hessian(pooled, w[0]), preconditioner)
-        if -slope < 1e-4 * float(value) or (step > 0 and step * work > NEWTON_WORK):
-            break
     return preconditioner
 
 

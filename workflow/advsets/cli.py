@@ -107,11 +107,24 @@ def _add_evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument("--n-bootstrap", type=int, default=1000, help="resampling draws (default 1000)")
     parser.add_argument("--n-random-subsets", type=int, default=100, help="size-matched random subsets (default 100)")
     parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
+    parser.add_argument(
+        "--other-labels", nargs="*", default=[], metavar="LABEL", help="labels that may be predicted and are never gold"
+    )
     parser.set_defaults(call=_evaluate)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    raise NotImplementedError
+    from advsets.evaluation.own_predictions import evaluate_predictions
+    from advsets.evaluation.settings import EvaluateSettings
+
+    settings = EvaluateSettings(
+        n_bootstrap=options.n_bootstrap,
+        confidence=options.confidence,
+        n_random_subsets=options.n_random_subsets,
+        n_agreement_bins=2,
+        seed=options.seed,
+    )
+    evaluate_predictions(options.predictions, options.set_dir, options.out, settings, other_labels=options.other_labels)
 
 
 def _add_summary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -5,6 +5,7 @@ Schemas in `workflow/schemas/` hold every key, type and default; unknown keys ar
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 from collections.abc import Iterable, Iterator
@@ -259,11 +260,16 @@ def _rule(error: jsonschema.ValidationError) -> str:
 
 def _advice(error: jsonschema.ValidationError) -> str:
     if error.validator == "type" and isinstance(error.instance, str):
-        try:
-            return f"write {float(error.instance)!r} without quotes: YAML reads {error.instance!r} as text"
-        except ValueError:
-            pass
+        for number in (int, float):
+            with contextlib.suppress(ValueError):
+                shown = yaml_number(number(error.instance))
+                return f"write {shown} without quotes: YAML reads {error.instance!r} as text"
     return "correct it"
+
+
+def yaml_number(value: int | float) -> str:
+    """Number as YAML reads it: 2.0e-05, as 2e-05 would be text."""
+    return yaml.safe_dump(value).split()[0]
 
 
 def _short(value: Any) -> str:

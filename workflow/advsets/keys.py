@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from advsets.config import schema
+from advsets.config import schema, yaml_number
 
 _INTRO = """# Configuration
 
@@ -93,6 +93,5 @@ def _type(node: dict[str, Any]) -> str:
 
 
 def _code(value: Any) -> str:
-    """Value as it would stand in YAML, which reads 2e-05 as text and 2.0e-05 as a number."""
-    text = json.dumps(value, ensure_ascii=False)
-    return f"`{text.replace('e-', '.0e-') if isinstance(value, float) and '.' not in text else text}`"
+    """Value as it would stand in YAML."""
+    return f"`{yaml_number(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)}`"

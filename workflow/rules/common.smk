@@ -22,6 +22,7 @@ DATASETS = config["dataset_rows"]
 MODELS = config["model_rows"]
 SEEDS = config["fine_tuning_seeds"]
 ENV = "../../envs/advsets.yaml"
+CLASSIFIER = [f"models/{name}.py" for name in ("backbone", "batching", "checkpoint", "classifier", "heads", "precision")]
 GPU = 0 if config["device"] == "cpu" else 1
 N_NODES = -(-config["filter"]["max_rounds"] // config["filter"]["rounds_per_job"])
 

@@ -19,7 +19,8 @@ rule embed:
         gpu=GPU,
     params:
         dtype=config["embed"]["dtype"],
-        code=code_version("models/embed.py", "models/backbone.py", "models/heads.py", "models/batching.py"),
+        max_length=lambda wildcards: settings.fine_tune_settings(config, wildcards.adversary)["max_length"],
+        code=code_version("models/embed.py", "models/inference.py", *CLASSIFIER),
     message:
         "Embedding {wildcards.split} of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:
@@ -42,7 +43,8 @@ rule predict:
     resources:
         gpu=GPU,
     params:
-        code=code_version("models/predict.py", "models/backbone.py", "models/heads.py", "models/batching.py"),
+        max_length=lambda wildcards: settings.fine_tune_settings(config, wildcards.evaluated_model)["max_length"],
+        code=code_version("models/predict.py", "models/inference.py", *CLASSIFIER),
     message:
         "Predicting {wildcards.dataset} by {wildcards.evaluated_model}, seed {wildcards.seed}"
     script:

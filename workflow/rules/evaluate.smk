@@ -50,6 +50,7 @@ rule evaluate_agreement:
     output:
         agreement=f"{EVALUATION}/agreement.parquet",
         agreement_histogram=f"{EVALUATION}/agreement_histogram.parquet",
+        label_balance=f"{EVALUATION}/label_balance.parquet",
     log:
         f"{RUN}/logs/evaluate_agreement/{{dataset}}.log",
     benchmark:

@@ -23,7 +23,7 @@ rule fine_tune:
         model=lambda wildcards: MODELS[wildcards.model],
         settings=lambda wildcards: settings.fine_tune_settings(config, wildcards.model),
         evaluated_model_train=config["split"]["evaluated_model_train"],
-        code=code_version("models", "seeding.py", "labels.py"),
+        code=code_version("models/finetune.py", "models/resume.py", "models/sampling.py", "seeding.py", *CLASSIFIER),
     message:
         "Fine-tuning {wildcards.model} as {wildcards.role} on {wildcards.dataset}, seed {wildcards.seed}"
     script:

@@ -23,7 +23,11 @@ def main() -> None:
                 Path(snakemake.input.checkpoint),
                 rows_to_embed(Path(snakemake.input.examples), snakemake.wildcards.split),
                 Path(snakemake.output.embeddings),
-                EmbedSettings(dtype=snakemake.params.dtype, tokens_per_batch=snakemake.config["embed"]["tokens_per_batch"]),
+                EmbedSettings(
+                    dtype=snakemake.params.dtype,
+                    tokens_per_batch=snakemake.config["embed"]["tokens_per_batch"],
+                    max_length=snakemake.params.max_length,
+                ),
                 device=device,
             )
 

@@ -23,7 +23,11 @@ def main() -> None:
                 Path(snakemake.input.checkpoint),
                 read_table(snakemake.input.examples, "examples"),
                 Path(snakemake.output.predictions),
-                EmbedSettings(dtype="float32", tokens_per_batch=snakemake.config["embed"]["tokens_per_batch"]),
+                EmbedSettings(
+                    dtype="float32",
+                    tokens_per_batch=snakemake.config["embed"]["tokens_per_batch"],
+                    max_length=snakemake.params.max_length,
+                ),
                 device=device,
             )
 

@@ -198,26 +198,13 @@ def _labels(
 
 
 def _gold(row: DatasetRow, raw: object, candidates: Sequence[object] | None, where: str) -> str | None:
-    if candidates is None or row.labels:
-        label = map_label(raw, row.labels, where)
-    else:
-        label = map_label(raw, _AnyInteger(), where)
+    label = map_label(raw, _mapping(row, candidates), where)
     if label is not None and candidates is not None and label not in _names(row, candidates):
         raise UserError(
-            f"{where}: label {label!r}; allowed: an index of one of the {len(candidates)} candidates"
-            f" (0 to {len(candidates) - 1}) or -1 for none; mend the row, or map labels in `labels`"
+            f"{where}: label {label!r}; allowed: the index of a candidate, {allowed(_names(row, candidates))}, or -1 for none;"
+            " mend the row, or correct `labels`"
         )
     return label
-
-
-class _AnyInteger(dict[str, str]):
-    """Mapping of every whole number from 0 to itself; whether it is a candidate is asked later."""
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and key.isdecimal()
-
-    def __missing__(self, key: str) -> str:
-        return str(int(key))
 
 
 def _no_class(row: DatasetRow, label: str) -> str | None:

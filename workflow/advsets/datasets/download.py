@@ -38,11 +38,10 @@ def download(url: str, target: Path, sha256: str | None, what: str, by_hand: str
     UserError
         If the address cannot be reached, the transfer is cut, or the checksum differs.
     """
-    request = urllib.request.Request(
-        url, headers={"User-Agent": f"advsets/{__version__}", "Accept-Encoding": "identity"}
-    )
+    headers = {"User-Agent": f"advsets/{__version__}", "Accept-Encoding": "identity"}
     with atomic_path(target) as temporary:
         try:
+            request = urllib.request.Request(url, headers=headers)
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response, temporary.open("wb") as sink:
                 _copy(response, sink, target.name)
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, _CutOff) as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +29,18 @@ REUSABLE = True
 
 def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict[str, Any]:
     """Save the splits of the recorded or newly resolved commit as Parquet files in `folder`."""
-    import datasets
-    import huggingface_hub
-
-    datasets.disable_progress_bars()
     repo = row.source["repo"]
     local = local_path(repo, f"data set {row.name}: source.repo")
-    with _one_line(row, folder):
+    with _one_line(row):
         if local.is_dir():
             repo, resolved = str(local), {"content_sha256": folder_sha256(local)}
         else:
             resolved = {"commit": _commit(repo, (earlier or {}).get("commit") or row.source["revision"])}
-        for split in SPLITS:
-            if split in named(row.source):
-                _save(row, repo, split, resolved.get("commit"), folder)
-    files = [
-        {"key": s, **describe_file(folder / f"{s}.parquet", f"{s}.parquet")} for s in SPLITS if s in named(row.source)
-    ]
-    libraries = {"datasets": datasets.__version__, "huggingface_hub": huggingface_hub.__version__}
-    return {"files": files, "libraries": libraries, **resolved}
+        splits = [split for split in SPLITS if split in named(row.source)]
+        for split in splits:
+            _save(row, repo, split, resolved.get("commit"), folder)
+    files = [{"key": split, **describe_file(folder / f"{split}.parquet", f"{split}.parquet")} for split in splits]
+    return {"files": files, "libraries": {name: version(name) for name in ("datasets", "huggingface_hub")}, **resolved}
 
 
 def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
@@ -68,44 +62,55 @@ def _commit(repo: str, revision: str) -> str:
 
 
 def _save(row: DatasetRow, repo: str, split: str, commit: str | None, folder: Path) -> None:
-    from datasets import load_dataset
+    """Write one split; whatever its builder raises is told in one line."""
+    import datasets
+    from datasets.exceptions import DatasetsError
 
-    dataset = load_dataset(repo, row.source["config"], split=row.source[split], revision=commit)
+    datasets.disable_progress_bars()
+    try:
+        dataset = datasets.load_dataset(repo, row.source["config"], split=row.source[split], revision=commit)
+    except (DatasetsError, ValueError, RuntimeError, FileNotFoundError) as error:
+        reason = _first(error.__cause__ or error)
+        raise UserError(f"{_what(row)}, split {row.source[split]!r}: {reason}; correct `source`") from None
     with atomic_path(folder / f"{split}.parquet") as temporary:
         dataset.to_parquet(str(temporary))
 
 
 @contextmanager
-def _one_line(row: DatasetRow, folder: Path) -> Iterator[None]:
-    """Faults of the hub, the network and the data set builder as one line."""
-    from datasets.exceptions import DatasetsError
+def _one_line(row: DatasetRow) -> Iterator[None]:
+    """Faults of the hub and the network as one line."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, HTTPError, OfflineModeIsEnabled
 
-    source = row.source
-    what = (
-        f"data set {row.name}: cannot load {source['repo']} (config {source['config']}, revision {source['revision']})"
-    )
     try:
         yield
     except OfflineModeIsEnabled:
-        raise UserError(f"{what}: HF_HUB_OFFLINE is set; unset it, or {_by_hand(row)}") from None
+        raise UserError(f"{_what(row)}: HF_HUB_OFFLINE is set; unset it, or {_by_hand(row)}") from None
     except HfHubHTTPError as error:
-        raise UserError(f"{what}: {_first(error)}; correct `source`, or log in with `hf auth login`") from None
+        raise UserError(f"{_what(row)}: {_first(error)}; correct `source`, or log in with `hf auth login`") from None
     except (HTTPError, ConnectionError, TimeoutError) as error:
         raise UserError(
-            f"{what}: the hub is unreachable ({_first(error)}); check the network, or {_by_hand(row)}"
+            f"{_what(row)}: the hub is unreachable ({_first(error)}); check the network, or {_by_hand(row)}"
         ) from None
-    except (HFValidationError, DatasetsError, ValueError, RuntimeError, FileNotFoundError) as error:
-        raise UserError(f"{what}: {_first(error)}; correct `source`") from None
+    except HFValidationError as error:
+        raise UserError(
+            f"{_what(row)}: neither a folder here nor a hub id ({_first(error)}); correct `source`"
+        ) from None
+
+
+def _what(row: DatasetRow) -> str:
+    source = row.source
+    config = f" (config {source['config']})" if source["config"] else ""
+    return f"data set {row.name}: cannot load {source['repo']}{config} at revision {source['revision']}"
 
 
 def _by_hand(row: DatasetRow) -> str:
-    repo = row.source["repo"]
     return (
-        f"on a machine with network run `hf download --repo-type dataset {repo} --local-dir FOLDER`,"
+        f"on a machine with network run `hf download --repo-type dataset {row.source['repo']} --local-dir FOLDER`,"
         " copy FOLDER here, and give its path as `source.repo`"
     )
 
 
-def _first(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _first(error: BaseException) -> str:
+    """First two lines of a message: the hub tells the kind of fault in one, its cause in the next."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:2]) or type(error).__name__

@@ -25,12 +25,14 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
     for key, member in members.items():
         _check_relative(member, f"data set {row.name}: source.{key}")
     sums = {entry["name"]: entry["sha256"] for entry in (earlier or {"files": []})["files"]}
-    if source["url"].endswith("/"):
+    is_folder = source["url"].endswith("/")
+    if source["sha256"] is not None and isinstance(source["sha256"], dict) != is_folder:
+        raise UserError(
+            f"data set {row.name}: source.sha256: allowed: one checksum for a file or archive, a mapping of file to"
+            " checksum for a folder (an url that ends in `/`), or null; correct it"
+        )
+    if is_folder:
         given = source["sha256"] or {}
-        if not isinstance(given, dict):
-            raise UserError(
-                f"data set {row.name}: source.sha256: for a folder, map each file to its checksum, or give null"
-            )
         for member in members.values():
             _obtain(row, urljoin(source["url"], member), folder, member, given.get(member) or sums.get(member))
         return {"files": [{"key": k, **describe_file(folder / m, m)} for k, m in members.items()]}

@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("accuracy", "rank_stability")
 _MEASURES = ("n_examples", "accuracy", "accuracy_low", "accuracy_high")
 
 
@@ -20,8 +19,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     """Draw one block per data set: full-set accuracy on the left, the curves beside it."""
     data = shown(tables)
     names = frames.datasets(data, context)
-    models = context.order_models(data["evaluated_model"].unique())
-    styles = style.series_styles(models)
+    styles = frames.looks(data["evaluated_model"].unique(), context)
     legend = _legend(styles, context)
     tall = 2.8 + layout.name_height(context.model_title(a) for a in data["adversary"].drop_nulls().unique())
     figure = style.new_figure(max(tall * len(names), 0.17 * len(legend) + 0.4))
@@ -94,9 +92,7 @@ def _block(
             full_axes.plot([0], [value], gid="full_set", **look.line(linestyle="none", clip_on=False))
             axes.axhline(value, color=look.colour, linewidth=0.6, linestyle=look.line_style, alpha=0.5, gid="reference")
         _band(axes, own.filter(pl.col("subset") == "random_subset"), places, alpha=min(0.15, 0.9 / len(styles)))
-        seeds = data.filter(
-            pl.col("adversary_seed").is_not_null() & (pl.col("evaluated_model") == model)
-        )
+        seeds = data.filter(pl.col("adversary_seed").is_not_null() & (pl.col("evaluated_model") == model))
         _line(axes, own.filter(pl.col("subset") == "filtered"), seeds, places, look)
     if (chance := context.chance(dataset)) is not None:
         for part in (full_axes, axes):
@@ -139,54 +135,42 @@ def _band(axes: Axes, random: pl.DataFrame, places: dict[str, float], alpha: flo
 def _line(
     axes: Axes, rows: pl.DataFrame, seeds: pl.DataFrame, places: dict[str, float], look: style.SeriesStyle
 ) -> None:
-    rows = rows.filter(pl.col("adversary").is_in(list(places)))
-    x, y = [places[name] for name in rows["adversary"]], rows["accuracy"].fill_null(float("nan")).to_list()
-    axes.plot(x, y, gid="filtered", zorder=3, **look.line())
-    own = [(a, b) for a, b, is_own in zip(x, y, rows["own_adversary"], strict=True) if is_own and b == b]
+    filtered = rows.select("adversary", pl.col("accuracy").fill_null(float("nan")), "own_adversary")
+    points = sorted((places[name], y, is_own) for name, y, is_own in filtered.iter_rows() if name in places)
+    axes.plot([p[0] for p in points], [p[1] for p in points], gid="filtered", zorder=3, **look.line())
+    own = [(x, y) for x, y, is_own in points if is_own and y == y]
     if own:
-        axes.plot(*zip(*own, strict=True), zorder=5, **look.line(linestyle="none"))
-        axes.scatter(*zip(*own, strict=True), s=95, facecolor="none", edgecolor=look.colour, linewidth=1.4, zorder=5, gid="own")
-    points = [(places[a], v) for a, v in seeds.select("adversary", "accuracy").iter_rows() if a in places and v is not None]
-    if points:
-        axes.scatter(*zip(*points, strict=True), s=7, color=look.colour, alpha=0.6, linewidth=0, zorder=2, gid="seed")
+        axes.plot([p[0] for p in own], [p[1] for p in own], zorder=5, gid="own_point", **look.line(linestyle="none"))
+        layout.ring(axes, own, look.colour)
+    single = [(places[name], y) for name, y in seeds.select("adversary", "accuracy").iter_rows() if name in places]
+    single = [(x, y) for x, y in single if y is not None]
+    layout.seed_points(axes, [p[0] for p in single], [p[1] for p in single], look.colour)
 
 
 def _mark_empty(axes: Axes, pooled: pl.DataFrame, places: dict[str, float]) -> None:
     empty = pooled.filter((pl.col("subset") == "filtered") & pl.col("accuracy").is_null())
     for adversary in sorted(set(empty["adversary"]) & set(places)):
-        axes.text(
-            places[adversary],
-            0.02,
-            "empty subset",
-            rotation=90,
-            ha="center",
-            va="bottom",
-            fontsize=style.SMALLEST_PT,
-            color=style.MUTED,
-            transform=axes.get_xaxis_transform(),
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            zorder=5,
-        )
+        layout.mark_empty(axes, places[adversary])
 
 
 def _heading(pooled: pl.DataFrame, places: dict[str, float], dataset: str, context: FigureContext) -> str:
     full = frames.count_range(pooled.filter(pl.col("subset") == "full_set")["n_examples"])
     kept = pooled.filter(pl.col("subset") == "filtered")
-    unknown = kept["adversary"].n_unique() - len(places)
-    note = f"; not shown, as their strength is unknown: {unknown} of the adversaries" if unknown else ""
+    note = frames.left_out(len(places), kept["adversary"].n_unique())
     return f"{context.dataset_title(dataset)} (n = {full}; retained {frames.count_range(kept['n_examples'])}{note})"
 
 
 def _legend(styles: dict[str, style.SeriesStyle], context: FigureContext) -> list[Line2D | Patch]:
     models: list[Line2D | Patch] = [
-        Line2D([], [], label=layout.shorten(context.model_title(name)), **look.line())
-        for name, look in styles.items()
+        Line2D([], [], label=layout.shorten(context.model_title(name)), **look.line()) for name, look in styles.items()
     ]
-    ring = {"marker": "o", "markersize": 9.5, "markerfacecolor": "none", "markeredgecolor": style.MUTED}
+    ring = style.SeriesStyle(style.MUTED, "o", "none").line(
+        markersize=9.5, markerfacecolor="none", markeredgewidth=1.4, label="own adversary"
+    )
     return [
         *models,
         Line2D([], [], color=style.MUTED, linewidth=0.6, label="full set"),
-        Line2D([], [], linestyle="none", markeredgewidth=1.4, label="own adversary", **ring),
+        Line2D([], [], **ring),
         Patch(facecolor=style.BAND, label="random subsets\nof the same size:\nrange over draws"),
         Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (1, 2)), label="chance"),
     ]

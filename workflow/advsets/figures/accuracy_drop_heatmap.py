@@ -6,14 +6,13 @@ import polars as pl
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("penalty_cells", "rank_stability")
 _MOST_WITH_DECIMALS = 9
 
 
@@ -29,7 +28,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     norm = _norm(data)
     for (name, part), block in zip(parts.items(), layout.blocks(figure, heights), strict=True):
         axes = block.subplots()
-        _map(axes, part, frames.of_dataset(tables, name)["rank_stability"], norm, context)
+        _map(block, axes, part, frames.of_dataset(tables, name)["rank_stability"], norm, context)
         axes.set_title(context.dataset_title(name))
     figure.legend(handles=_legend(data), loc="outside lower left", ncols=3)
     return figure, data
@@ -40,7 +39,15 @@ def shown(tables: frames.Tables) -> pl.DataFrame:
     return (
         tables["penalty_cells"]
         .with_columns(drop_pct_points=100 * (pl.col("accuracy_random") - pl.col("accuracy_filtered")))
-        .select("dataset", "adversary", "evaluated_model", "relation", "accuracy_random", "accuracy_filtered", "drop_pct_points")
+        .select(
+            "dataset",
+            "adversary",
+            "evaluated_model",
+            "relation",
+            "accuracy_random",
+            "accuracy_filtered",
+            "drop_pct_points",
+        )
         .sort("dataset", "adversary", "evaluated_model")
     )
 
@@ -51,16 +58,25 @@ def _norm(data: pl.DataFrame) -> Normalize:
     return Normalize(min(low, 0.0), max(high, 1.0))
 
 
-def _map(axes: Axes, part: pl.DataFrame, stability: pl.DataFrame, norm: Normalize, context: FigureContext) -> None:
+def _map(
+    block: SubFigure, axes: Axes, part: pl.DataFrame, stability: pl.DataFrame, norm: Normalize, context: FigureContext
+) -> None:
     strength = frames.strengths(stability)
     rows = frames.weakest_first({name: strength.get(name) for name in part["adversary"].unique()}, context)
     columns = _columns(part["evaluated_model"].unique().to_list(), rows, context)
     kept = dict(stability.group_by("adversary").agg(pl.col("n_retained").mean()).iter_rows())
-    cells = {(a, m): (drop, relation) for a, m, drop, relation in part.select("adversary", "evaluated_model", "drop_pct_points", "relation").iter_rows()}
+    cells = {
+        (a, m): (drop, relation)
+        for a, m, drop, relation in part.select(
+            "adversary", "evaluated_model", "drop_pct_points", "relation"
+        ).iter_rows()
+    }
     values = [[cells.get((a, m), (None, ""))[0] for m in columns] for a in rows]
     image = axes.imshow(
         [[float("nan") if v is None else v for v in line] for line in values],
-        cmap=style.SEQUENTIAL_MAP, norm=norm, aspect="auto",
+        cmap=style.SEQUENTIAL_MAP,
+        norm=norm,
+        aspect="auto",
     )
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
@@ -73,7 +89,7 @@ def _map(axes: Axes, part: pl.DataFrame, stability: pl.DataFrame, norm: Normaliz
         for j, model in enumerate(columns):
             drop, relation = cells.get((adversary, model), (None, ""))
             _cell(axes, i, j, drop, relation, norm, decimals=len(columns) <= _MOST_WITH_DECIMALS)
-    axes.get_figure(root=False).colorbar(image, ax=axes, label="Drop in accuracy\n(percentage points)", fraction=0.05, pad=0.02)
+    block.colorbar(image, ax=axes, label="Drop in accuracy\n(percentage points)", fraction=0.05, pad=0.02)
 
 
 def _columns(models: list[str], rows: list[str], context: FigureContext) -> list[str]:
@@ -99,8 +115,14 @@ def _cell(axes: Axes, i: int, j: int, drop: float | None, relation: str, norm: N
         own = relation == "self"
         axes.add_patch(
             Rectangle(
-                (j - 0.46, i - 0.44), 0.92, 0.88, fill=False, edgecolor=style.VERMILLION,
-                linewidth=1.8 if own else 0.9, linestyle="-" if own else (0, (2, 1.5)), gid=relation,
+                (j - 0.46, i - 0.44),
+                0.92,
+                0.88,
+                fill=False,
+                edgecolor=style.VERMILLION,
+                linewidth=1.8 if own else 0.9,
+                linestyle="-" if own else (0, (2, 1.5)),
+                gid=relation,
             )
         )
 
@@ -109,7 +131,14 @@ def _legend(data: pl.DataFrame) -> list[Line2D]:
     handles = [Line2D([], [], color=style.VERMILLION, linewidth=1.8, label="own adversary (same base model)")]
     if (data["relation"] == "same_family").any():
         handles.append(
-            Line2D([], [], color=style.VERMILLION, linewidth=0.9, linestyle=(0, (2, 1.5)), label="adversary of the same family")
+            Line2D(
+                [],
+                [],
+                color=style.VERMILLION,
+                linewidth=0.9,
+                linestyle=(0, (2, 1.5)),
+                label="adversary of the same family",
+            )
         )
     if data["drop_pct_points"].null_count():
         handles.append(Line2D([], [], linestyle="none", label="–: empty subset"))

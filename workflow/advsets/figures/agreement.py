@@ -13,9 +13,9 @@ from matplotlib.patches import Patch
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("agreement", "agreement_histogram")
 _MOST_COLUMNS = 4
 _MOST_CURVES = 4
+_HISTOGRAM_IN = 1.9
 _LOOKS = {"retained": (style.VERMILLION, "o", "full"), "removed": (style.BLUE, "s", "none")}
 _LABELS = {
     "agreement": "Mean agreement with the gold label (% of annotators)",
@@ -39,7 +39,9 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
         _block(block, part, name, context)
     if len(means):
         figure.legend(handles=_legend(), loc="outside lower right", ncols=3)
-    return figure, pl.concat([means.with_columns(kind=pl.lit("mean")), bars.with_columns(kind=pl.lit("histogram"))], how="diagonal")
+    return figure, pl.concat(
+        [means.with_columns(kind=pl.lit("mean")), bars.with_columns(kind=pl.lit("histogram"))], how="diagonal"
+    )
 
 
 def shown_means(agreement: pl.DataFrame) -> pl.DataFrame:
@@ -91,18 +93,20 @@ def _height(part: dict[str, pl.DataFrame]) -> float:
         return 0.9
     rows, _ = _grid(1 + part["means"]["gold_label"].drop_nulls().n_unique())
     dots = rows * (0.2 * part["means"]["adversary"].n_unique() + 0.5) + 0.65
-    return dots + (1.9 if len(part["bars"]) else 0)
+    return dots + (_HISTOGRAM_IN if len(part["bars"]) else 0)
 
 
 def _block(block: SubFigure, part: dict[str, pl.DataFrame], dataset: str, context: FigureContext) -> None:
     means, bars = part["means"], part["bars"]
     layout.heading(block, context.dataset_title(dataset) + _n(means))
     if not len(means):
-        layout.say(block.subplots(), "This data set has no annotator data: neither label counts nor a flag of low agreement.")
+        layout.say(
+            block.subplots(), "This data set has no annotator data: neither label counts nor a flag of low agreement."
+        )
         return
     bars = bars.filter(pl.col("share").is_not_null())
     whole = _height(part)
-    upper, *lower = block.subfigures(2, 1, height_ratios=[whole - 1.9, 1.9]) if len(bars) else [block]
+    upper, *lower = layout.blocks(block, [whole - _HISTOGRAM_IN, _HISTOGRAM_IN] if len(bars) else [whole])
     classes = _classes(means, dataset, context)
     grid = upper.subplots(*_grid(len(classes)), squeeze=False, sharex=True, sharey=True)
     adversaries = context.order_models(means["adversary"].unique())
@@ -127,13 +131,21 @@ def _dots(axes: Axes, rows: pl.DataFrame, adversaries: list[str]) -> None:
     seeds = sorted(rows["adversary_seed"].unique())
     for subset, (colour, marker, fill) in _LOOKS.items():
         for i, seed in enumerate(seeds):
-            own = rows.filter((pl.col("subset") == subset) & (pl.col("adversary_seed") == seed) & pl.col("value").is_not_null())
+            own = rows.filter(
+                (pl.col("subset") == subset) & (pl.col("adversary_seed") == seed) & pl.col("value").is_not_null()
+            )
             shift = 0.16 * (i - (len(seeds) - 1) / 2)
             y = [adversaries.index(a) + shift for a in own["adversary"]]
             bounded = own.with_columns(pl.col("low", "high").fill_null(pl.col("value")))
             axes.hlines(y, bounded["low"], bounded["high"], color=colour, linewidth=1.1)
             axes.plot(
-                own["value"], y, marker, color=colour, fillstyle=fill, markersize=4 if len(seeds) == 1 else 3, gid=subset,
+                own["value"],
+                y,
+                marker,
+                color=colour,
+                fillstyle=fill,
+                markersize=4 if len(seeds) == 1 else 3,
+                gid=subset,
                 markerfacecolor=colour if fill == "full" else "white",
             )
     axes.tick_params(axis="y", length=0)
@@ -143,10 +155,18 @@ def _dots(axes: Axes, rows: pl.DataFrame, adversaries: list[str]) -> None:
 def _histogram(axes: Axes, bars: pl.DataFrame, context: FigureContext) -> None:
     full = bars.filter(pl.col("subset") == "full_set").sort("bin_low")
     width = full["bin_high"] - full["bin_low"]
-    axes.bar(full["bin_low"], full["share"], width, align="edge", color=style.BAND, edgecolor="#BDBDBD", linewidth=0.5, label="full set")
+    axes.bar(
+        full["bin_low"],
+        full["share"],
+        width,
+        align="edge",
+        color=style.BAND,
+        edgecolor="#BDBDBD",
+        linewidth=0.5,
+        label="full set",
+    )
     retained = bars.filter(pl.col("subset") == "retained")
-    adversaries = context.order_models(retained["adversary"].unique())
-    for name, look in style.series_styles(adversaries).items():
+    for name, look in frames.looks(retained["adversary"].unique(), context).items():
         rows = retained.filter(pl.col("adversary") == name).sort("bin_low")
         middle = (rows["bin_low"] + rows["bin_high"]) / 2
         label = f"retained by {layout.shorten(context.model_title(name))}"
@@ -159,19 +179,28 @@ def _histogram(axes: Axes, bars: pl.DataFrame, context: FigureContext) -> None:
 
 
 def _n(means: pl.DataFrame) -> str:
+    if not len(means):
+        return ""
     overall = means.filter(pl.col("gold_label").is_null())
     counts = {s: overall.filter(pl.col("subset") == s)["n_examples"] for s in ("full_set", "retained")}
-    if not len(overall):
-        return ""
-    return f" (n = {frames.count_range(counts['full_set'])} with annotator data; retained {frames.count_range(counts['retained'])})"
+    full, kept = frames.count_range(counts["full_set"]), frames.count_range(counts["retained"])
+    return f" (n = {full} with annotator data; retained {kept})"
 
 
 def _legend() -> list[Line2D | Patch]:
     dots = [
         Line2D(
-            [], [], color=colour, marker=marker, linewidth=1.1, label=subset,
+            [],
+            [],
+            color=colour,
+            marker=marker,
+            linewidth=1.1,
+            label=subset,
             markerfacecolor=colour if fill == "full" else "white",
         )
         for subset, (colour, marker, fill) in _LOOKS.items()
     ]
-    return [*dots, Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (3, 2)), label="full set (grey: interval)")]
+    return [
+        *dots,
+        Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (3, 2)), label="full set (grey: interval)"),
+    ]

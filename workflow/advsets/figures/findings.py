@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("findings",)
 _LINE_IN = 0.135
 _GAP_IN = 0.11
 _VERDICTS = {
@@ -39,7 +38,13 @@ class _Line:
         return _LINE_IN * max(t.count("\n") + 1 for t in (self.statement, self.number, self.measure)) + _GAP_IN
 
 
-_COLUMNS = {"letter": (0.0, ""), "statement": (0.03, "Finding"), "verdict": (0.4, "Here"), "number": (0.575, "Value [interval]"), "measure": (0.745, "Measure")}
+_COLUMNS = {
+    "letter": (0.0, ""),
+    "statement": (0.03, "Finding"),
+    "verdict": (0.4, "Here"),
+    "number": (0.575, "Value [interval]"),
+    "measure": (0.745, "Measure"),
+}
 
 
 @style.styled
@@ -59,9 +64,13 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
 def _lines(data: pl.DataFrame) -> list[_Line]:
     columns = ["finding", "statement", "verdict", "value", "low", "high", "measure"]
     return [
-        _Line(letter, textwrap.fill(statement, 42), textwrap.fill(verdict, 14), number_text(value, low, high), textwrap.fill(measure, 28))
+        _Line(letter, _wrap(statement, 42), _wrap(verdict, 14), number_text(value, low, high), _wrap(measure, 28))
         for letter, statement, verdict, value, low, high, measure in data.select(columns).iter_rows()
     ]
+
+
+def _wrap(text: str, width: int) -> str:
+    return textwrap.fill(text, width, break_on_hyphens=False)
 
 
 def number_text(value: float | None, low: float | None, high: float | None) -> str:
@@ -89,7 +98,24 @@ def _table(axes: Axes, rows: Sequence[_Line]) -> None:
         colour, marker, fill = _VERDICTS.get(line.verdict.replace("\n", " "), (style.MUTED, "D", "none"))
         for name, (x, _) in _COLUMNS.items():
             if name == "verdict":
-                axes.plot([x + 0.008], [y + 0.055], marker, color=colour, fillstyle=fill, markersize=5, gid="verdict", clip_on=False)
+                axes.plot(
+                    [x + 0.008],
+                    [y + 0.055],
+                    marker,
+                    color=colour,
+                    fillstyle=fill,
+                    markersize=5,
+                    gid="verdict",
+                    clip_on=False,
+                )
             bold = "bold" if name in ("letter", "verdict") else "normal"
-            axes.text(x + 0.025 * (name == "verdict"), y, getattr(line, name), fontsize=7.5, va="top", fontweight=bold, linespacing=1.15)
+            axes.text(
+                x + 0.025 * (name == "verdict"),
+                y,
+                getattr(line, name),
+                fontsize=7.5,
+                va="top",
+                fontweight=bold,
+                linespacing=1.15,
+            )
         y += line.height

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from advsets.figures.context import FigureContext
+from advsets.figures.style import SeriesStyle, series_styles
 
 Tables = Mapping[str, pl.DataFrame]
 
@@ -19,6 +20,14 @@ def datasets(frame: pl.DataFrame, context: FigureContext) -> list[str]:
 def of_dataset(tables: Tables, dataset: str) -> dict[str, pl.DataFrame]:
     """The rows of one data set of every table."""
     return {name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items()}
+
+
+def looks(names: Iterable[str], context: FigureContext) -> dict[str, SeriesStyle]:
+    """Style per model, the same in every figure: places are those of the configuration."""
+    names = context.order_models(names)
+    known = list(context.model_titles)
+    styles = series_styles([*known, *(name for name in names if name not in context.model_titles)])
+    return {name: styles[name] for name in names}
 
 
 def strengths(rank_stability: pl.DataFrame) -> dict[str, float | None]:
@@ -44,8 +53,13 @@ def x_positions(strength: Mapping[str, float | None], context: FigureContext) ->
     return {name: float(i) for i, name in enumerate(order, 1)}, False
 
 
+def left_out(n_shown: int, n_all: int) -> str:
+    """Note for a heading on the adversaries that have no place on the strength axis."""
+    return f"; {n_all - n_shown} of {n_all} adversaries not shown: strength unknown" if n_shown < n_all else ""
+
+
 def count_range(counts: Iterable[float]) -> str:
-    """"120" or "120–431", with thousands separated."""
+    """ "120" or "120–431", with thousands separated."""
     values = sorted(set(counts))
     if not values:
         return "0"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
@@ -24,13 +23,17 @@ _COLUMNS = {
 }
 
 
-class FilterRun(NamedTuple):
-    """One table of one filter run."""
-
-    dataset: str
-    adversary: str
-    adversary_seed: int
-    path: Path
+def read_tables(
+    paths: Mapping[str, Sequence[str]], datasets: Sequence[str], adversary_runs: Sequence[tuple[str, int]]
+) -> dict[str, pl.DataFrame]:
+    """Tables by name; filter tables have one path per data set and adversary run, in that order."""
+    keys = [(dataset, adversary, seed) for dataset in datasets for adversary, seed in adversary_runs]
+    return {
+        name: filter_table(name, [(*key, path) for key, path in zip(keys, files, strict=True)])
+        if name in _COLUMNS
+        else evaluation_table(name, files)
+        for name, files in paths.items()
+    }
 
 
 def evaluation_table(name: str, paths: Iterable[str | Path]) -> pl.DataFrame:
@@ -54,16 +57,18 @@ def filter_table(name: str, runs: Iterable[tuple[str, str, int, str | Path]]) ->
         Columns `dataset`, `adversary`, `adversary_seed` and those of the table that figures
         use; of `round_scores` the evaluation rows only, which keeps it small.
     """
-    keys = {"dataset": pl.String(), "adversary": pl.String(), "adversary_seed": pl.Int64()}
     frames = [
-        _read(name, run.path).select(
-            *(pl.lit(value, dtype).alias(key) for (key, dtype), value in zip(keys.items(), run[:3], strict=True)),
+        _read(name, path).select(
+            pl.lit(dataset, pl.String).alias("dataset"),
+            pl.lit(adversary, pl.String).alias("adversary"),
+            pl.lit(seed, pl.Int64).alias("adversary_seed"),
             pl.all(),
         )
-        for run in (FilterRun(*run) for run in runs)
+        for dataset, adversary, seed, path in runs
     ]
     if frames:
         return pl.concat(frames)
+    keys = {"dataset": pl.String(), "adversary": pl.String(), "adversary_seed": pl.Int64()}
     return pl.DataFrame(schema=keys).hstack(empty_frame(name).select(_COLUMNS[name]))
 
 

@@ -20,10 +20,11 @@ from advsets.figures import style
 
 LABEL_GAP_PT = 10.5
 LONGEST_NAME = 26
+POINT_PX = style.DRAWING_DPI / 72
 
 
-def blocks(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
-    """One subfigure per data set, stacked, with these relative heights."""
+def blocks(figure: Figure | SubFigure, heights: Sequence[float]) -> list[SubFigure]:
+    """One subfigure per part, stacked, with these relative heights."""
     made = figure.subfigures(len(heights), 1, height_ratios=list(heights), squeeze=False)
     return list(made[:, 0])
 
@@ -72,7 +73,7 @@ def name_above(axes: Axes, places: Mapping[str, float]) -> None:
 
     `settle` must have arranged the figure's other parts: their layout gives the width.
     """
-    width = axes.bbox.width / axes.get_figure(root=True).dpi * 72
+    width = axes.bbox.width / POINT_PX
     low, high = axes.get_xlim()
     points = [(x - low) / (high - low) * width for x in places.values()]
     for name, x, at, to in zip(
@@ -98,7 +99,7 @@ def name_beside(axes: Axes, names: Sequence[str], heights: Sequence[float], x: f
 
     `settle` must have arranged the figure's other parts: their layout gives the height.
     """
-    tall = axes.bbox.height / axes.get_figure(root=True).dpi * 72
+    tall = axes.bbox.height / POINT_PX
     bottom, top = axes.get_ylim()
     points = [(y - bottom) / (top - bottom) * tall for y in heights]
     for name, y, at, to in zip(names, heights, points, spread(points, LABEL_GAP_PT, 4, tall - 4), strict=True):
@@ -123,6 +124,38 @@ def percent(axis: Axis) -> None:
 def heading(block: SubFigure, text: str) -> None:
     """Title of a data set's block."""
     block.suptitle(text, fontsize=8.5, fontweight="bold", x=0.01, ha="left")
+
+
+def ring(axes: Axes, places: Sequence[tuple[float, float]], colour: str) -> None:
+    """Circle the points of a model on the subsets of its own adversary."""
+    x, y = [place[0] for place in places], [place[1] for place in places]
+    axes.scatter(
+        x, y, s=95, facecolor="none", edgecolor=colour, linewidth=1.4, zorder=5, gid="own_adversary", clip_on=False
+    )
+
+
+def seed_points(axes: Axes, x: Sequence[float], y: Sequence[float], colour: str) -> None:
+    """Small dots of single adversary seeds beside the line of their mean."""
+    if x:
+        axes.scatter(x, y, s=7, color=colour, alpha=0.6, linewidth=0, zorder=2, gid="adversary_seed")
+
+
+def mark_empty(axes: Axes, x: float) -> None:
+    """Write at x that the subset has no examples."""
+    axes.text(
+        x,
+        0.02,
+        "empty subset",
+        rotation=90,
+        ha="center",
+        va="bottom",
+        fontsize=style.SMALLEST_PT,
+        color=style.MUTED,
+        transform=axes.get_xaxis_transform(),
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        zorder=5,
+        gid="empty",
+    )
 
 
 def say(axes: Axes, message: str) -> None:

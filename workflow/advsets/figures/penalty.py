@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("penalty_cells", "penalty")
 _RELATIONS = {
     "self": ("own adversary", style.VERMILLION, "o"),
     "same_family": ("same family", style.PURPLE, "s"),
@@ -45,7 +44,17 @@ def shown(tables: frames.Tables) -> pl.DataFrame:
         pl.coalesce("penalty_log_odds", "residual_log_odds").alias("residual_log_odds"),
         pl.col("n_cells").cast(pl.Int64),
     )
-    columns = ["dataset", "relation", "kind", "adversary", "evaluated_model", "n_cells", "residual_log_odds", "low", "high"]
+    columns = [
+        "dataset",
+        "relation",
+        "kind",
+        "adversary",
+        "evaluated_model",
+        "n_cells",
+        "residual_log_odds",
+        "low",
+        "high",
+    ]
     together = pl.concat([cells.with_columns(kind=pl.lit("cell")), mean], how="diagonal").select(columns)
     order = pl.Enum(list(_RELATIONS))
     return together.sort("dataset", pl.col("relation").cast(order), "kind", "adversary", "evaluated_model")
@@ -62,7 +71,16 @@ def _panel(axes: Axes, part: pl.DataFrame) -> None:
         rows = part.filter(pl.col("relation") == relation)
         values = sorted(rows.filter(pl.col("kind") == "cell")["residual_log_odds"])
         heights = [row + 0.5 * ((i * _GOLDEN) % 1 - 0.5) for i in range(len(values))]
-        axes.plot(values, heights, marker, color=colour, alpha=0.55, markersize=3.5, markeredgewidth=0, gid=f"cells_{relation}")
+        axes.plot(
+            values,
+            heights,
+            marker,
+            color=colour,
+            alpha=0.55,
+            markersize=3.5,
+            markeredgewidth=0,
+            gid=f"cells_{relation}",
+        )
         _mean(axes, rows.filter(pl.col("kind") == "mean"), row, relation)
         labels.append(f"{title}\n({len(values)} cell{'s' if len(values) != 1 else ''})")
     axes.axvline(0, color=style.MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
@@ -77,16 +95,28 @@ def _mean(axes: Axes, rows: pl.DataFrame, row: int, relation: str) -> None:
     mean, low, high = rows.select("residual_log_odds", "low", "high").row(0)
     if low is not None and high is not None:
         axes.plot([low, high], [row, row], color="black", linewidth=1.4, gid=f"interval_{relation}", zorder=3)
-    axes.plot([mean], [row], "D", color="black", markersize=5.5, markeredgecolor="white", gid=f"mean_{relation}", zorder=4)
+    axes.plot(
+        [mean], [row], "D", color="black", markersize=5.5, markeredgecolor="white", gid=f"mean_{relation}", zorder=4
+    )
 
 
 def _interval(penalty: pl.DataFrame, dataset: str) -> str:
-    over = penalty.filter((pl.col("dataset") == dataset) & pl.col("penalty_low").is_not_null())["interval_over"].unique()
+    over = penalty.filter((pl.col("dataset") == dataset) & pl.col("penalty_low").is_not_null())[
+        "interval_over"
+    ].unique()
     return f" (interval over {', '.join(sorted(over))})" if len(over) else ""
 
 
 def _legend() -> list[Line2D]:
     return [
-        Line2D([], [], color=style.MUTED, marker="o", linestyle="none", markersize=3.5, label="one adversary, one evaluated model"),
+        Line2D(
+            [],
+            [],
+            color=style.MUTED,
+            marker="o",
+            linestyle="none",
+            markersize=3.5,
+            label="one adversary, one evaluated model",
+        ),
         Line2D([], [], color="black", marker="D", markersize=5.5, markeredgecolor="white", label="mean and interval"),
     ]

@@ -15,9 +15,9 @@ from advsets.figures import frames, layout, style
 from advsets.figures.agreement import evenly
 from advsets.figures.context import FigureContext
 
-NEEDS = ("round_scores",)
 _N_BINS = 20
 _MOST_ROUNDS = 4
+_MOST_LINES = 12
 _MOST_ADVERSARIES = 6
 
 
@@ -25,9 +25,9 @@ _MOST_ADVERSARIES = 6
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
     """Draw one block per data set: a row per adversary, a column per selected round.
 
-    Rounds are the first two, the middle and the last of each adversary; where there are more
-    than six adversaries, six evenly spaced in the order of the configuration. Of several
-    adversary seeds the lowest is drawn.
+    Rounds are the first two, the middle and the last of each adversary. Where there are many
+    adversaries, some are drawn, evenly spaced in the order of the configuration: six, or fewer
+    with more than two data sets. Of several adversary seeds the lowest is drawn.
     """
     data = shown(tables["round_scores"], context)
     names = frames.datasets(data, context)
@@ -46,10 +46,11 @@ def shown(scores: pl.DataFrame, context: FigureContext) -> pl.DataFrame:
     runs = ["dataset", "adversary", "adversary_seed"]
     scores = scores.filter(pl.col("adversary_seed") == pl.col("adversary_seed").min().over(runs[:2]))
     scores = scores.filter(pl.col("predictability").is_not_null())
+    chosen_of = {name: _chosen(scores, name, context) for name in scores["dataset"].unique()}
     wanted = [
         (dataset, adversary, seed, number)
         for dataset, adversary, seed, last in scores.group_by(runs).agg(pl.col("filtering_round").max()).iter_rows()
-        if adversary in _chosen(scores, dataset, context)
+        if adversary in chosen_of[dataset]
         for number in selected_rounds(last)
     ]
     keys = [*runs, "filtering_round"]
@@ -57,13 +58,21 @@ def shown(scores: pl.DataFrame, context: FigureContext) -> pl.DataFrame:
     bins = chosen.join(pl.DataFrame({"bin": range(_N_BINS)}, schema={"bin": pl.Int64}), how="cross")
     # 1e-9 keeps a share that lies on an edge, such as 48 of 64, in the bin below it.
     place = ((pl.col("predictability") * _N_BINS - 1e-9).ceil() - 1).clip(0).cast(pl.Int64)
-    counted = scores.with_columns(bin=place).group_by(*keys, "bin").agg(
-        n_retained=(~pl.col("removed")).sum().cast(pl.Int64), n_removed=pl.col("removed").sum().cast(pl.Int64)
+    counted = (
+        scores.with_columns(bin=place)
+        .group_by(*keys, "bin")
+        .agg(n_retained=(~pl.col("removed")).sum().cast(pl.Int64), n_removed=pl.col("removed").sum().cast(pl.Int64))
     )
     return (
         bins.join(counted, on=[*keys, "bin"], how="left")
         .with_columns(pl.col("n_retained", "n_removed").fill_null(0))
-        .select(*keys, (pl.col("bin") / _N_BINS).alias("bin_low"), ((pl.col("bin") + 1) / _N_BINS).alias("bin_high"), "n_retained", "n_removed")
+        .select(
+            *keys,
+            (pl.col("bin") / _N_BINS).alias("bin_low"),
+            ((pl.col("bin") + 1) / _N_BINS).alias("bin_high"),
+            "n_retained",
+            "n_removed",
+        )
         .sort(*keys, "bin_low")
     )
 
@@ -75,7 +84,8 @@ def selected_rounds(last: int) -> list[int]:
 
 def _chosen(scores: pl.DataFrame, dataset: str, context: FigureContext) -> list[str]:
     of_dataset = scores.filter(pl.col("dataset") == dataset)["adversary"].unique()
-    return evenly(context.order_models(of_dataset), _MOST_ADVERSARIES)
+    most = min(_MOST_ADVERSARIES, max(2, _MOST_LINES // scores["dataset"].n_unique()))
+    return evenly(context.order_models(of_dataset), most)
 
 
 def _block(block: SubFigure, part: pl.DataFrame, dataset: str, total: int, context: FigureContext) -> None:
@@ -90,10 +100,13 @@ def _block(block: SubFigure, part: pl.DataFrame, dataset: str, total: int, conte
         rows = part.filter(pl.col("adversary") == adversary)
         rounds = sorted(rows["filtering_round"].unique())
         for axes, number in zip(line, rounds, strict=False):
-            _panel(axes, rows.filter(pl.col("filtering_round") == number), number, number == rounds[-1], context.threshold)
+            _panel(
+                axes, rows.filter(pl.col("filtering_round") == number), number, number == rounds[-1], context.threshold
+            )
         for axes in line[len(rounds) :]:
             axes.set_axis_off()
-        name = textwrap.fill(layout.shorten(context.model_title(adversary)), 14)
+        title = layout.shorten(context.model_title(adversary)).replace("…", "… ")
+        name = textwrap.fill(title, 14, break_long_words=False)
         line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=7.5)
     block.supxlabel("Predictability (% of the round's classifiers that are right)", fontsize=8)
     block.supylabel("Rows of the round (%)", fontsize=8)
@@ -101,12 +114,27 @@ def _block(block: SubFigure, part: pl.DataFrame, dataset: str, total: int, conte
 
 def _panel(axes: Axes, rows: pl.DataFrame, number: int, is_last: bool, threshold: float) -> None:
     n = int((rows["n_retained"] + rows["n_removed"]).sum())
-    width = 1 / _N_BINS
-    kept, gone = ((rows[c] / max(n, 1)).to_list() for c in ("n_retained", "n_removed"))
-    axes.bar(rows["bin_low"], kept, width, align="edge", color=style.BLUE, linewidth=0)
-    axes.bar(rows["bin_low"], gone, width, align="edge", bottom=kept, color=style.ORANGE, hatch="////", edgecolor="white", linewidth=0)
+    edges = [*rows["bin_low"], 1.0]
+    kept, gone = (rows[c].to_numpy() / max(n, 1) for c in ("n_retained", "n_removed"))
+    axes.stairs(kept, edges, fill=True, color=style.BLUE, linewidth=0, gid="retained")
+    axes.stairs(
+        kept + gone,
+        edges,
+        baseline=kept,
+        fill=True,
+        facecolor=style.ORANGE,
+        hatch="////",
+        edgecolor="white",
+        linewidth=0,
+        gid="removed",
+    )
     axes.axvline(threshold, color="black", linewidth=0.9, linestyle=(0, (3, 2)), gid="threshold")
-    axes.set_title(f"{'last: ' if is_last else ''}round {number} (n = {n:,})", fontsize=style.SMALLEST_PT, fontweight="normal", pad=2)
+    axes.set_title(
+        f"{'last: ' if is_last else ''}round {number} (n = {n:,})",
+        fontsize=style.SMALLEST_PT,
+        fontweight="normal",
+        pad=2,
+    )
     axes.set_xlim(0, 1)
     axes.set_xticks([0, 0.5, 1])
     layout.percent(axes.xaxis)

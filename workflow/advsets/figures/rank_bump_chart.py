@@ -9,18 +9,15 @@ from matplotlib.figure import Figure
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("ranks", "rank_stability")
-
 
 @style.styled
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
     """Draw one chart per data set: full set on the left, adversaries from weakest to strongest."""
     data = shown(tables)
     names = frames.datasets(data, context)
-    models = context.order_models(data["evaluated_model"].unique())
-    styles = style.series_styles(models)
+    styles = frames.looks(data["evaluated_model"].unique(), context)
     below = layout.name_height([context.model_title(a) + " (1,000)" for a in data["adversary"].drop_nulls().unique()])
-    tall = max(1.6, 0.19 * len(models)) + below + 0.75
+    tall = max(1.6, 0.19 * len(styles)) + below + 0.75
     figure = style.new_figure(tall * len(names) + 0.2)
     ends = []
     for name, block in zip(names, layout.blocks(figure, [1] * len(names)), strict=True):
@@ -30,8 +27,8 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     layout.settle(figure)
     for axes, sides in ends:
         for x, heights in sides.items():
-            names = {model: layout.shorten(context.model_title(model)) for model in heights}
-            texts = [f"{rank:.3g}  {names[m]}" if x else f"{names[m]}  {rank:.3g}" for m, rank in heights.items()]
+            titles = {model: layout.shorten(context.model_title(model)) for model in heights}
+            texts = [f"#{rank:.3g} {titles[m]}" if x else f"{titles[m]} #{rank:.3g}" for m, rank in heights.items()]
             layout.name_beside(axes, texts, list(heights.values()), x, right=x > 0)
     return figure, data
 
@@ -69,6 +66,9 @@ def _chart(
             if x in sides and y == y:
                 sides[x][model] = y
     _frame(axes, places, tables["rank_stability"], len(styles), context)
+    filled = data.filter(pl.col("rank").is_not_null())["adversary"].unique()
+    for name in [name for name in places if name is not None and name not in filled]:
+        layout.mark_empty(axes, places[name])
     return sides
 
 
@@ -79,14 +79,12 @@ def _line(
     points = sorted((places[name], float("nan") if rank is None else rank) for name, rank in pooled.iter_rows())
     if not points:
         return []
-    axes.plot(*zip(*points, strict=True), gid="rank", zorder=3, **look.line())
+    axes.plot([p[0] for p in points], [p[1] for p in points], gid="rank", zorder=3, **look.line())
     own = [(x, y) for x, y in points if places.get(model) == x and y == y]
     if own:
-        axes.scatter(*zip(*own, strict=True), s=95, facecolor="none", edgecolor=look.colour, linewidth=1.4, zorder=4, gid="own", clip_on=False)
+        layout.ring(axes, own, look.colour)
     seeds = rows.filter(pl.col("adversary_seed").is_not_null() & pl.col("rank").is_not_null())
-    if len(seeds):
-        x = [places[name] for name in seeds["adversary"]]
-        axes.scatter(x, seeds["rank"], s=7, color=look.colour, alpha=0.6, linewidth=0, zorder=2, gid="seed")
+    layout.seed_points(axes, [places[name] for name in seeds["adversary"]], seeds["rank"].to_list(), look.colour)
     return points
 
 

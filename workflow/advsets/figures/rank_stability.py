@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("rank_stability",)
 _MEASURES = ["tau_b", "tau_b_low", "tau_b_high", "tau_b_random_mean", "tau_b_random_low", "tau_b_random_high"]
 
 
@@ -36,17 +35,31 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
 
 def shown(tables: frames.Tables) -> pl.DataFrame:
     """One row per adversary and seed."""
-    columns = ["dataset", "adversary", "adversary_seed", "adversary_strength", "n_retained", *_MEASURES]
+    columns = [
+        "dataset",
+        "adversary",
+        "adversary_seed",
+        "adversary_strength",
+        "n_retained",
+        "retained_share",
+        *_MEASURES,
+    ]
     return tables["rank_stability"].select(columns).sort("dataset", "adversary_strength", "adversary", "adversary_seed")
 
 
 def _panel(axes: Axes, data: pl.DataFrame, context: FigureContext) -> dict[str, float]:
     if data["tau_b"].null_count() == len(data):
-        layout.say(axes, "No rank correlation: it needs at least two evaluated models\nand a filtered subset that is not empty.")
+        layout.say(
+            axes,
+            "No rank correlation: it needs at least two evaluated models\nand a filtered subset that is not empty.",
+        )
         return {}
     places, is_strength = frames.x_positions(frames.strengths(data), context)
-    data = data.filter(pl.col("adversary").is_in(list(places)) & pl.col("tau_b").is_not_null())
     _frame(axes, places, is_strength)
+    data = data.filter(pl.col("adversary").is_in(list(places)))
+    for adversary in sorted(data.filter(pl.col("n_retained") == 0)["adversary"].unique()):
+        layout.mark_empty(axes, places[adversary])
+    data = data.filter(pl.col("tau_b").is_not_null())
     width = axes.get_xlim()[1] - axes.get_xlim()[0]
     seeds = sorted(data["adversary_seed"].unique())
     for i, seed in enumerate(seeds):
@@ -74,7 +87,14 @@ def _points(axes: Axes, rows: pl.DataFrame, places: dict[str, float], shift: flo
         axes.scatter(at, mean, marker="_", s=70, color=style.MUTED, linewidth=1.2, zorder=2, gid="random_mean")
     errors = [rows["tau_b"] - rows["tau_b_low"], rows["tau_b_high"] - rows["tau_b"]]
     drawn = axes.errorbar(
-        x, rows["tau_b"], yerr=[e.clip(0).to_list() for e in errors], fmt="o", color=style.BLUE, capsize=2.5, elinewidth=1.1, zorder=4
+        x,
+        rows["tau_b"],
+        yerr=[e.clip(0).to_list() for e in errors],
+        fmt="o",
+        color=style.BLUE,
+        capsize=2.5,
+        elinewidth=1.1,
+        zorder=4,
     )
     drawn.lines[0].set_gid("tau_b")
 
@@ -94,10 +114,11 @@ def _frame(axes: Axes, places: dict[str, float], is_strength: bool) -> None:
 
 
 def _heading(data: pl.DataFrame, dataset: str, context: FigureContext) -> str:
-    unknown = data.filter(pl.col("adversary_strength").is_null())["adversary"].n_unique()
-    some = 0 < unknown < data["adversary"].n_unique()
-    note = f"; not shown, as their strength is unknown: {unknown} of the adversaries" if some else ""
-    return f"{context.dataset_title(dataset)} (retained {frames.count_range(data['n_retained'])}{note})"
+    known = data.filter(pl.col("adversary_strength").is_not_null())["adversary"].n_unique()
+    note = frames.left_out(known, data["adversary"].n_unique()) if known else ""
+    sizes = data.filter(pl.col("n_retained") > 0).select(pl.col("n_retained") / pl.col("retained_share")).to_series()
+    full = f"n = {frames.count_range(sizes.round())}; " if len(sizes) else ""
+    return f"{context.dataset_title(dataset)} ({full}retained {frames.count_range(data['n_retained'])}{note})"
 
 
 def _legend(data: pl.DataFrame) -> list[Line2D]:

@@ -98,6 +98,8 @@ def draw(name: str, tables: Mapping[str, pl.DataFrame], context: FigureContext) 
 @styled
 def save(figure: Figure, data: pl.DataFrame, stem: str | Path) -> list[Path]:
     """Write `stem`.pdf, .png and .csv atomically; equal figures give equal bytes."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # arranged once, alike in both formats
     paths = [Path(f"{stem}.{kind}") for kind in ("pdf", "png", "csv")]
     with atomic_path(paths[0]) as temporary:
         figure.savefig(temporary, format="pdf", metadata={"Creator": "advsets", "CreationDate": None})

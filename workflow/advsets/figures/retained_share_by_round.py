@@ -11,7 +11,6 @@ from matplotlib.ticker import MaxNLocator
 from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
-NEEDS = ("rounds",)
 _SPLITS = ("evaluation", "train")
 _TRAIN_LINE = (0, (3, 1.5))
 
@@ -21,8 +20,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     """Draw one panel per data set; round 0 is the set before filtering."""
     data = shown(tables)
     names = frames.datasets(data, context)
-    adversaries = context.order_models(data["adversary"].unique())
-    styles = style.series_styles(adversaries)
+    styles = frames.looks(data["adversary"].unique(), context)
     legend = _legend(styles, context)
     figure = style.new_figure(max(2.7 * len(names), 0.17 * len(legend) + 0.4))
     for name, block in zip(names, layout.blocks(figure, [1] * len(names)), strict=True):
@@ -41,8 +39,8 @@ def shown(tables: frames.Tables) -> pl.DataFrame:
     """
     single = pl.concat([_by_round(tables["rounds"], split) for split in _SPLITS])
     keys = ["dataset", "adversary", "split"]
-    grid = single.select(*keys, "filtering_round").unique().join(
-        single.select(*keys, "adversary_seed").unique(), on=keys
+    grid = (
+        single.select(*keys, "filtering_round").unique().join(single.select(*keys, "adversary_seed").unique(), on=keys)
     )
     whole = [*keys, "adversary_seed", "filtering_round"]
     values = ["n_retained", "retained_share"]
@@ -79,10 +77,7 @@ def _panel(axes: Axes, data: pl.DataFrame, styles: dict[str, style.SeriesStyle])
                 continue
             axes.plot(x, y, gid="evaluation", zorder=3, **look.line(markersize=0.8 * look.marker_size))
             seeds = rows.filter(pl.col("adversary_seed").is_not_null())
-            if len(seeds):
-                axes.scatter(
-                    seeds["filtering_round"], seeds["retained_share"], s=7, color=look.colour, alpha=0.6, linewidth=0, gid="seed"
-                )
+            layout.seed_points(axes, seeds["filtering_round"].to_list(), seeds["retained_share"].to_list(), look.colour)
     axes.set_ylim(0, 1.03)
     layout.percent(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

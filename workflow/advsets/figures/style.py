@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 SINGLE_COLUMN_IN = 3.4
 DOUBLE_COLUMN_IN = 7.0
 SMALLEST_PT = 7.0
+DRAWING_DPI = 100
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
     "#0072B2",
@@ -35,12 +36,13 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 MARKER_SCALE = {"P": 1.25, "X": 1.25, "p": 1.15, "h": 1.15, "^": 1.15, "v": 1.15, "<": 1.15, ">": 1.15}
-LINE_STYLES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+LineStyle = str | tuple[float, tuple[float, ...]]
+LINE_STYLES: tuple[LineStyle, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 BAND = "#DEDEDE"
 MUTED = "#5A5A5A"
 SEQUENTIAL_MAP = "cividis_r"
 
-RC = {
+RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8.0,
     "axes.titlesize": 8.5,
@@ -62,9 +64,11 @@ RC = {
     "lines.linewidth": 1.3,
     "lines.markersize": 4.5,
     "hatch.linewidth": 0.6,
+    "figure.dpi": DRAWING_DPI,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     "path.simplify": False,
+    "text.parse_math": False,
 }
 
 P = ParamSpec("P")
@@ -97,11 +101,11 @@ class SeriesStyle:
 
     colour: str
     marker: str
-    line_style: str | tuple[int, tuple[int, ...]]
+    line_style: LineStyle
 
     @property
     def marker_size(self) -> float:
-        return float(RC["lines.markersize"]) * MARKER_SCALE.get(self.marker, 1.0)  # type: ignore[arg-type]
+        return float(RC["lines.markersize"]) * MARKER_SCALE.get(self.marker, 1.0)
 
     def line(self, **changes: Any) -> dict[str, Any]:
         """Keywords of a line with markers."""

@@ -8,6 +8,7 @@ head. `scores` is (n_sequences, n_outputs): one output per class, or one per can
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ class Classifier(nn.Module):
         self.pooling = pooling
         self.words_only = words_only
         self.frozen_backbone = False
+        parameters = inspect.signature(network.forward).parameters
+        self._takes_types = "token_type_ids" in parameters and getattr(network.config, "type_vocab_size", 2) > 1
 
     @property
     def n_features(self) -> int:
@@ -55,14 +58,18 @@ class Classifier(nn.Module):
             hidden = self.network.get_input_embeddings()(inputs["input_ids"])
         else:
             encoder = self.network if self.head is not None else self.network.base_model
-            hidden = encoder(**inputs).last_hidden_state
+            hidden = encoder(**self._accepted(inputs)).last_hidden_state
         return pool(hidden, inputs["attention_mask"], self.pooling)
 
     def scores(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores before the softmax, shape (n_sequences, n_outputs)."""
         if self.head is None:
-            return self.network(**inputs).logits
+            return self.network(**self._accepted(inputs)).logits
         return self.head(self.vectors(inputs))
+
+    def _accepted(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Inputs without token types where the network has none (tokenizers may give them all the same)."""
+        return {name: tensor for name, tensor in inputs.items() if name != "token_type_ids" or self._takes_types}
 
     def freeze(self, what: str) -> None:
         """Leave `embeddings` (of words) or the whole `backbone` as they are; `none` trains everything."""

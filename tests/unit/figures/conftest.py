@@ -245,7 +245,8 @@ def _agreement_histogram(study: Study, dataset: str) -> list[dict]:
     for adversary in study.adversaries if _measure(study, dataset) == "agreement" else ():
         for seed in study.seeds:
             kept = study.n_kept(adversary, seed)
-            for subset, n, slope in (("full_set", study.n_full, 2.0), ("retained", kept, 0.8), ("removed", study.n_full - kept, 2.6)):
+            own = 1.2 - 0.8 * study.adversaries.index(adversary) / len(study.adversaries)
+            for subset, n, slope in (("full_set", study.n_full, 2.0), ("retained", kept, own), ("removed", study.n_full - kept, 2.6)):
                 weights = [math.exp(slope * i / 4) * (i >= 3) for i in range(10)]
                 shares = [w / sum(weights) for w in weights]
                 rows += [

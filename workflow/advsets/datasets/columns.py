@@ -201,8 +201,8 @@ def _gold(row: DatasetRow, raw: object, candidates: Sequence[object] | None, whe
     label = map_label(raw, _mapping(row, candidates), where)
     if label is not None and candidates is not None and label not in _names(row, candidates):
         raise UserError(
-            f"{where}: label {label!r}; allowed: the index of a candidate, {allowed(_names(row, candidates))}, or -1 for none;"
-            " mend the row, or correct `labels`"
+            f"{where}: label {label!r}; allowed: the index of a candidate, {allowed(_names(row, candidates))},"
+            " or -1 for none; mend the row, or correct `labels`"
         )
     return label
 

@@ -20,7 +20,7 @@ from advsets.datasets.members import SPLITS, named, read_members
 from advsets.datasets.raw import RawTable
 from advsets.datasets.record import describe_file
 from advsets.datasets.tabular import read_rows
-from advsets.errors import UserError
+from advsets.errors import UserError, allowed
 from advsets.io import atomic_path
 from advsets.registry import DatasetRow
 
@@ -37,8 +37,7 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
         else:
             resolved = {"commit": _commit(repo, (earlier or {}).get("commit") or row.source["revision"])}
         splits = [split for split in SPLITS if split in named(row.source)]
-        for split in splits:
-            _save(row, repo, split, resolved.get("commit"), folder)
+        _save(row, repo, splits, resolved.get("commit"), folder)
     files = [{"key": split, **describe_file(folder / f"{split}.parquet", f"{split}.parquet")} for split in splits]
     return {"files": files, "libraries": {name: version(name) for name in ("datasets", "huggingface_hub")}, **resolved}
 
@@ -61,19 +60,21 @@ def _commit(repo: str, revision: str) -> str:
     return sha
 
 
-def _save(row: DatasetRow, repo: str, split: str, commit: str | None, folder: Path) -> None:
-    """Write one split; whatever its builder raises is told in one line."""
+def _save(row: DatasetRow, repo: str, splits: list[str], commit: str | None, folder: Path) -> None:
+    """Write the splits; whatever their builder raises is told in one line."""
     import datasets
     from datasets.exceptions import DatasetsError
 
     datasets.disable_progress_bars()
+    names = [row.source[split] for split in splits]
     try:
-        dataset = datasets.load_dataset(repo, row.source["config"], split=row.source[split], revision=commit)
+        loaded = datasets.load_dataset(repo, row.source["config"], split=names, revision=commit)
     except (DatasetsError, ValueError, RuntimeError, FileNotFoundError) as error:
         reason = _first(error.__cause__ or error)
-        raise UserError(f"{_what(row)}, split {row.source[split]!r}: {reason}; correct `source`") from None
-    with atomic_path(folder / f"{split}.parquet") as temporary:
-        dataset.to_parquet(str(temporary))
+        raise UserError(f"{_what(row)}, splits {allowed(names)}: {reason}; correct `source`") from None
+    for split, dataset in zip(splits, loaded, strict=True):
+        with atomic_path(folder / f"{split}.parquet") as temporary:
+            dataset.to_parquet(str(temporary))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "workflow" / "advsets"
 LAYERS = {
     **dict.fromkeys(["errors", "tables", "labels", "seeding"], 0),
-    **dict.fromkeys(["io", "config", "registry", "code", "job", "devices", "cleaning"], 1),
+    **dict.fromkeys(["io", "config", "registry", "code", "job", "devices", "cleaning", "keys"], 1),
     "datasets": 2,
     **dict.fromkeys(["models", "stats"], 3),
     **dict.fromkeys(["aflite", "attacks"], 4),

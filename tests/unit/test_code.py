@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def nothing() -> None:
 
 
 @pytest.fixture
-def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """Version of a package with `m.py` as given and `sub/a.py`, `sub/deep/b.py`."""
     monkeypatch.setattr(code, "_PACKAGE", tmp_path)
     (tmp_path / "sub" / "deep").mkdir(parents=True)

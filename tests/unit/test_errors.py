@@ -40,6 +40,7 @@ def test_user_error_is_one_line_on_stderr_and_exit_code_2(capsys: pytest.Capture
         (errno.EPERM, "not permitted: change its permissions or choose another folder"),
         (errno.ENOENT, "no such file or folder: check the path"),
         (errno.EISDIR, "it is a folder where a file was expected: check the path"),
+        (errno.EEXIST, "something else stands there already: remove it or choose another path"),
         (errno.ENOTDIR, "a file stands where a folder was expected: check the path"),
         (errno.EFBIG, "the file grew beyond the limit of the shell or file system: raise it (ulimit -f)"),
         (errno.EIO, os.strerror(errno.EIO)),

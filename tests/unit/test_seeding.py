@@ -33,7 +33,17 @@ def test_key_hash_is_blake2b_of_typed_length_prefixed_parts() -> None:
 
 
 def test_keys_differ_by_type_order_and_boundary() -> None:
-    keys = [("a", 1), ("a", "1"), (1, "a"), ("a1",), ("a", 1, ""), ("", "a", 1), ("a", -1), ("int:1",), (1,)]
+    keys: list[tuple[str | int, ...]] = [
+        ("a", 1),
+        ("a", "1"),
+        (1, "a"),
+        ("a1",),
+        ("a", 1, ""),
+        ("", "a", 1),
+        ("a", -1),
+        ("int:1",),
+        (1,),
+    ]
     assert len({key_hash(*key) for key in keys}) == len(keys)
 
 

@@ -43,6 +43,7 @@ def describe_os_error(error: OSError) -> str:
         errno.EPERM: "not permitted: change its permissions or choose another folder",
         errno.ENOENT: "no such file or folder: check the path",
         errno.EISDIR: "it is a folder where a file was expected: check the path",
+        errno.EEXIST: "something else stands there already: remove it or choose another path",
         errno.ENOTDIR: "a file stands where a folder was expected: check the path",
     }.get(error.errno or 0)
     what = advice or error.strerror or str(error) or type(error).__name__

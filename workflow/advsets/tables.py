@@ -402,9 +402,23 @@ _LIST = [
                 "of these without a prediction, counted as wrong; `random_subset`: rounded mean over draws",
                 "examples",
             ),
-            Column("accuracy", "float64", "share predicted right; `random_subset`: mean over draws; null: empty subset", "share", True),
-            Column("accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True),
-            Column("accuracy_high", "float64", "bootstrap bound over examples; `random_subset`: highest draw", "share", True),
+            Column(
+                "accuracy",
+                "float64",
+                "share predicted right; `random_subset`: mean over draws; null: empty subset",
+                "share",
+                True,
+            ),
+            Column(
+                "accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True
+            ),
+            Column(
+                "accuracy_high",
+                "float64",
+                "bootstrap bound over examples; `random_subset`: highest draw",
+                "share",
+                True,
+            ),
         ),
         ("evaluated_model", "subset"),
     ),

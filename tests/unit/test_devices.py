@@ -82,7 +82,7 @@ def test_twelve_jobs_on_four_devices_some_killed(tmp_path: Path) -> None:
     survivors = [machine.start(n_gpus=2 if i < 2 else 1, rounds=6) for i in range(6)]
     victims = [machine.start(n_gpus=1, rounds=2, victim=True) for _ in range(4)]
     unlucky = [machine.start(n_gpus=1, rounds=100_000) for _ in range(2)]
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     waiting = list(victims)
     while waiting:
         assert time.monotonic() < deadline, machine.events()
@@ -93,7 +93,7 @@ def test_twelve_jobs_on_four_devices_some_killed(tmp_path: Path) -> None:
     for process in unlucky:
         time.sleep(chance.uniform(0, 0.05))
         machine.kill(process)
-    assert [process.wait(40) for process in survivors] == [0] * 6
+    assert [process.wait(120) for process in survivors] == [0] * 6
     events = machine.events()
     check_one_job_per_device(events)
     assert all(machine.turns(process) == 6 for process in survivors)

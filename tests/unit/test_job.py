@@ -123,7 +123,7 @@ WRITER = """
 """
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
@@ -154,7 +154,7 @@ class Writers:
 
     def let_end(self, name: str) -> int:
         (self.folder / f"{name} may end").touch()
-        return self.processes[name].wait(20)
+        return self.processes[name].wait(60)
 
 
 @pytest.fixture

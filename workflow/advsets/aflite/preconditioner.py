@@ -26,7 +26,7 @@ SAMPLE_PER_FEATURE = 20
 NEWTON_STEPS = 30
 NEWTON_WORK = 2e9
 """Multiply-adds that the Hessians of a careful pooled fit may cost; beyond it a rough fit must do."""
-CAREFUL, ROUGH = 1e-4, 0.05
+CAREFUL, ROUGH = 1e-4, 0.2
 """Predicted decrease, as a share of the pooled objective, at which the pooled fit ends."""
 
 

@@ -95,7 +95,7 @@ class TestStep:
         ("log", "output", "line"),
         [
             ("file/x.log", "out", "file: something else stands there already: remove it or choose another path"),
-            ("x.log", "file/out", "file/.locks: a file stands where a folder was expected: check the path"),
+            ("file/y/x.log", "out", "file/y: a file stands where a folder was expected: check the path"),
         ],
     )
     def test_a_folder_that_cannot_be_made_is_one_line(
@@ -195,12 +195,12 @@ class TestLock:
         writers.wait_for("b starts")
         assert "a ends" not in writers.events()
 
-    def test_lock_is_freed_by_an_error_and_lies_beside_the_output(self, tmp_path: Path) -> None:
+    def test_lock_is_freed_by_an_error_and_lies_in_its_folder(self, tmp_path: Path) -> None:
         for _ in range(2):
-            with pytest.raises(ZeroDivisionError), output_lock(tmp_path / "out.parquet"):
+            with pytest.raises(ZeroDivisionError), output_lock(tmp_path / "data" / "out.parquet", tmp_path):
                 _ = 1 / 0
         assert [path.name for path in tmp_path.iterdir()] == [".locks"]
-        with output_lock(tmp_path / "out.parquet"):
+        with output_lock(tmp_path / "data" / "out.parquet", tmp_path):
             pass
 
 

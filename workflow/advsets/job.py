@@ -62,7 +62,7 @@ def step(log: str | os.PathLike[str], threads: int, outputs: Sequence[str]) -> I
     with user_errors(), _log_file(log) as handle:
         terminal, sys.stderr = sys.stderr, _Tee(sys.stderr, handle)
         try:
-            with user_errors(), output_lock(outputs[0]):
+            with user_errors(), output_lock(outputs[0], Path(log).parent):
                 yield
         except Exception:
             with contextlib.suppress(OSError):
@@ -84,15 +84,14 @@ def _log_file(log: str | os.PathLike[str]) -> Iterator[IO[str]]:
 
 
 @contextlib.contextmanager
-def output_lock(output: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold an exclusive lock that stands for `output`; the kernel frees it when the process dies."""
-    path = Path(output)
-    folder = path.parent / ".locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / blake2b(path.name.encode(), digest_size=6).hexdigest()).open("w") as handle:
+def output_lock(output: str | os.PathLike[str], folder: Path) -> Iterator[None]:
+    """Hold an exclusive lock that stands for `output`, kept in `folder`; the kernel frees it when the process dies."""
+    locks = folder / ".locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / blake2b(os.fsencode(output), digest_size=6).hexdigest()).open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"advsets: {path}: another process is writing it; waiting", file=sys.stderr)
+            print(f"advsets: {os.fspath(output)}: another process is writing it; waiting", file=sys.stderr)
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,29 +118,44 @@ def _hash(files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _fetch_from_hub(model: ModelRow, folder: Path, found: dict[str, Any] | None) -> tuple[Path, str]:
+def _fetch_from_hub(model: ModelRow, folder: Path, found: dict[str, Any] | None) -> tuple[Path, str | None]:
     """Download the configuration, tokenizer and weights of one commit to `folder/snapshot`."""
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from huggingface_hub import HfApi, snapshot_download
 
     repo, revision = model.source["repo"], model.source.get("revision", "main")
     recorded = found["revision"] if found is not None and found["source"] == model.source else None
-    partial, where = folder / "snapshot.part", folder / "snapshot"
+    partial, where, endpoint = folder / "snapshot.part", folder / "snapshot", os.environ.get("HF_ENDPOINT")
     try:
-        info = HfApi().model_info(repo, revision=recorded or revision, timeout=30)
+        info = HfApi(endpoint=endpoint).model_info(repo, revision=recorded or revision, timeout=30)
         names = [sibling.rfilename for sibling in info.siblings or []]
         weights = next((p for p in _WEIGHTS if any(Path(n).match(p) and "/" not in n for n in names)), None)
         wanted = [*_CONFIG, *([weights] if weights and not model.random_init else [])]
         # fnmatch's * crosses folders: leave out what lies in sub-folders (other frameworks' weights)
         snapshot_download(
-            repo, revision=info.sha, local_dir=partial, allow_patterns=wanted, ignore_patterns=["*/*"], max_workers=4
+            repo,
+            revision=info.sha,
+            local_dir=partial,
+            allow_patterns=wanted,
+            ignore_patterns=["*/*"],
+            max_workers=4,
+            endpoint=endpoint,
         )
     except Exception as error:  # network, HTTP and hub errors have no common base below Exception
+        if (where / "config.json").is_file():
+            print(f"models: {model.name}: the hub cannot be reached; using {where}", file=sys.stderr, flush=True)
+            return where, recorded or _commit_by_hand(where)
         raise UserError(_hub_message(model, error, where)) from None
     shutil.rmtree(partial / ".cache", ignore_errors=True)
     shutil.rmtree(where, ignore_errors=True)
     os.replace(partial, where)
     return where, str(info.sha)
+
+
+def _commit_by_hand(where: Path) -> str | None:
+    """Commit of files that `hf download --local-dir` put there, if it left its notes."""
+    notes = where / ".cache" / "huggingface" / "download" / "config.json.metadata"
+    return notes.read_text(encoding="utf-8").split()[0] if notes.is_file() else None
 
 
 def _hub_message(model: ModelRow, error: Exception, where: Path) -> str:
@@ -157,6 +173,5 @@ def _hub_message(model: ModelRow, error: Exception, where: Path) -> str:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
     return (
         f"{start}: cannot be downloaded ({reason}); go online and run again, or run"
-        f" `hf download {repo} --revision {revision} --local-dir DIR` elsewhere, copy DIR here"
-        f" and set source to {{kind: path, path: DIR}}"
+        f" `hf download {repo} --revision {revision} --local-dir DIR` elsewhere and copy DIR to {where}"
     )

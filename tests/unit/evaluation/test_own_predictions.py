@@ -144,7 +144,8 @@ def test_several_models_are_written_and_printed(tmp_path: Path, set_dir: Path, s
     assert written.equals(frame)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 1 + 6 + 1
-    assert lines[4].split()[:5] == ["good", "filtered", "3", "0", "0.3333"]
+    assert lines[4].split()[:5] == ["good", "full_set", "4", "0", "0.5000"]
+    assert lines[5].split()[:5] == ["good", "filtered", "3", "0", "0.3333"]
 
 
 def test_equal_file_names_are_told_apart(tmp_path: Path, set_dir: Path) -> None:

@@ -26,6 +26,8 @@ from advsets.evaluation.settings import EvaluateSettings
 from advsets.io import atomic_path, read_table, write_table
 from advsets.stats.bootstrap import masked_sums, percentile_interval, range_over_draws, ratio, subset_sums
 
+SUBSETS = ("full_set", "filtered", "random_subset")
+
 
 @dataclass(frozen=True)
 class FilteredSet:
@@ -154,7 +156,7 @@ def _rows(
     mean, lowest, highest = range_over_draws(ratio(random[:, : len(names)], sizes[1]))
     missing_random = np.rint(random[:, len(names) :].mean(axis=0)).astype(int)
     for m, name in enumerate(names):
-        for s, subset in enumerate(("full_set", "filtered")):
+        for s, subset in enumerate(SUBSETS[:2]):
             yield _row(name, subset, sizes[s], n_missing[s, m], point[s, m], low[s, m], high[s, m])
         yield _row(name, "random_subset", sizes[1], missing_random[m], mean[m], lowest[m], highest[m])
 
@@ -184,7 +186,7 @@ def _write(frame: pl.DataFrame, out: Path) -> None:
 def _as_text(frame: pl.DataFrame, notes: list[str], settings: EvaluateSettings) -> str:
     width = max(len("model"), *(len(name) for name in frame["evaluated_model"]))
     lines = [f"{'model':<{width}}  {'subset':<13}  {'examples':>8}  {'missing':>7}  accuracy  interval or range"]
-    for row in frame.to_dicts():
+    for row in sorted(frame.to_dicts(), key=lambda r: (r["evaluated_model"], SUBSETS.index(r["subset"]))):
         numbers = ["none" if row[c] is None else f"{row[c]:.4f}" for c in ("accuracy", "accuracy_low", "accuracy_high")]
         lines.append(
             f"{row['evaluated_model']:<{width}}  {row['subset']:<13}  {row['n_examples']:>8}  {row['n_missing']:>7}"

@@ -13,7 +13,7 @@ DEMO := results/demo
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_DISABLE_TELEMETRY := 1
 
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test lint docs clean
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -30,8 +30,11 @@ $(READY): pyproject.toml envs/constraints.txt
 
 demo: $(READY)
 	@$(BIN)/snakemake --cores $(CORES) --configfile config/demo.yaml
-	@$(BIN)/advsets report $(DEMO) --cores $(CORES) --configfile config/demo.yaml
+	@$(MAKE) --no-print-directory $(DEMO)/report.html
 	@$(BIN)/advsets summary $(DEMO)
+
+$(DEMO)/report.html: $(wildcard $(DEMO)/figures/*.png) $(wildcard $(DEMO)/evaluation/findings.md)
+	@$(BIN)/snakemake --report $@ --configfile config/demo.yaml --quiet
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -42,6 +45,9 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest
+
+docs: $(READY)
+	$(BIN)/advsets keys > config/README.md
 
 clean:
 	rm -rf results .snakemake

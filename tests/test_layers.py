@@ -69,10 +69,15 @@ def test_light_modules_stay_light(statement: str, banned: list[str]) -> None:
     assert found.stdout.strip() == "[]"
 
 
-def test_logreg_needs_torch_only() -> None:
+SOLVER = ("logreg", "objective", "preconditioner", "scoring")
+
+
+@pytest.mark.parametrize("module", SOLVER)
+def test_solver_needs_torch_only(module: str) -> None:
     allowed = {"torch", "__future__"} | set(sys.stdlib_module_names)
-    for name in imports_of(PACKAGE / "aflite" / "logreg.py"):
-        assert name.split(".")[0] in allowed or LAYERS.get((name.split(".") + [""])[1]) == 0, name
+    for name in imports_of(PACKAGE / "aflite" / f"{module}.py"):
+        own = name.startswith(tuple(f"advsets.aflite.{solver}." for solver in SOLVER))
+        assert own or name.split(".")[0] in allowed or LAYERS.get((name.split(".") + [""])[1]) == 0, name
 
 
 @pytest.mark.parametrize("script", sorted((PACKAGE.parent / "scripts").glob("*.py")), ids=lambda p: p.name)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from advsets.devices import device_for, list_devices
+from advsets.errors import UserError
 
 # Takes devices `rounds` times; a victim stays in its second turn until it is killed.
 JOB = """
@@ -156,3 +157,8 @@ def test_devices_are_counted_as_cuda_counts_them(tmp_path: Path) -> None:
     for name in ("nvidia3", "nvidia10", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "nvidia0x", "null"):
         (tmp_path / name).touch()
     assert list_devices(tmp_path) == ["0", "1"]
+
+
+def test_wanted_gpu_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(UserError, match="found no CUDA device"), device_for(1, devices=[], wanted="cuda"):
+        pass

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from advsets.errors import UserError
+
 _POLL_S = 0.5
 
 
@@ -29,7 +31,9 @@ def list_devices(root: Path = Path("/dev")) -> list[str]:
 
 
 @contextlib.contextmanager
-def device_for(n_gpus: int, locks: Path | None = None, devices: list[str] | None = None) -> Iterator[str]:
+def device_for(
+    n_gpus: int, locks: Path | None = None, devices: list[str] | None = None, *, wanted: str = "auto"
+) -> Iterator[str]:
     """Device to compute on, "cuda" or "cpu", held while the block runs.
 
     A scheduler that hides every device (CUDA_VISIBLE_DEVICES empty, -1 or NoDevFiles) gives "cpu".
@@ -42,8 +46,17 @@ def device_for(n_gpus: int, locks: Path | None = None, devices: list[str] | None
         Folder of the lock files; by default one per user in the temporary folder.
     devices : list of str, optional
         Device indices; by default those of this machine.
+    wanted : {"auto", "cpu", "cuda"}
+        What the configuration asks for.
+
+    Raises
+    ------
+    UserError
+        If "cuda" is wanted and no device is here.
     """
     indices = list_devices() if devices is None else devices
+    if wanted == "cuda" and not indices:
+        raise UserError("device: found no CUDA device on this machine; allowed: auto, cpu; set device: cpu or auto")
     if n_gpus == 0 or not indices:
         yield "cpu"
         return

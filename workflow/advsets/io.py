@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +39,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        _remove_orphans(target)
+        prefix = f".{target.name}.{socket.gethostname()}-{os.getpid()}-"
+        descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
         os.close(descriptor)
         temporary = Path(name)
         temporary.chmod(0o666 & ~_umask())
@@ -52,6 +55,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _remove_orphans(target: Path) -> None:
+    """Remove temporary files of `target` whose process on this host was killed."""
+    start = f".{target.name}.{socket.gethostname()}-"
+    for path in target.parent.iterdir():
+        if path.name.startswith(start) and path.name.endswith(".part"):
+            owner = path.name[len(start) :].split("-")[0]
+            if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+                path.unlink(missing_ok=True)
 
 
 def _os_error_code(error: Exception) -> int | None:

@@ -7,16 +7,20 @@ from snakemake.exceptions import WorkflowError
 
 from advsets import config as settings
 from advsets.code import code_version
-from advsets.errors import UserError
-from advsets.io import write_text
+from advsets.aflite.settings import FilterSettings
+from advsets.errors import UserError, describe_os_error
 
 try:
     config = settings.load_run_config(config)
     FIGURES = settings.load_figures(config)
+    RUN = f"results/{config['run']}"
+    FilterSettings(**settings.part(config, "filter", without=["rounds_per_job"]))
+    settings.write_run_config(config, Path(RUN))
 except UserError as error:
     raise WorkflowError(str(error)) from None
+except OSError as error:
+    raise WorkflowError(describe_os_error(error)) from None
 
-RUN = f"results/{config['run']}"
 DOWNLOADS = "results/downloads"
 DATASETS = config["dataset_rows"]
 MODELS = config["model_rows"]
@@ -26,7 +30,6 @@ CLASSIFIER = [f"models/{name}.py" for name in ("backbone", "batching", "checkpoi
 GPU = 0 if config["device"] == "cpu" else 1
 N_NODES = -(-config["filter"]["max_rounds"] // config["filter"]["rounds_per_job"])
 
-settings.write_run_config(config, Path(RUN))
 
 
 def either(names):

@@ -14,7 +14,7 @@ def main() -> None:
     with step(snakemake.log[0], snakemake.threads, snakemake.output):
         from advsets.devices import device_for
 
-        with device_for(snakemake.resources.get("gpu", 0)) as device:
+        with device_for(snakemake.resources.get("gpu", 0), wanted=snakemake.config["device"]) as device:
             from advsets.datasets.roles import rows_to_embed
             from advsets.models.embed import embed
             from advsets.models.settings import EmbedSettings

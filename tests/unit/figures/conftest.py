@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import polars as pl
 import pytest
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+
+from advsets.figures import registry
 from advsets.figures.context import FigureContext
 from advsets.io import check_frame
 from advsets.seeding import rng_for
@@ -64,9 +70,10 @@ def _noise(*key: str | int) -> float:
 def _filtered(study: Study, dataset: str, adversary: str, seed: int, model: str) -> float | None:
     if adversary in study.empty:
         return None
-    drop = 0.75 * (study.accuracy(adversary) - 0.5) + {"self": 0.07, "same_family": 0.02, "other": 0.0}[
-        study.relation(adversary, model)
-    ]
+    drop = (
+        0.75 * (study.accuracy(adversary) - 0.5)
+        + {"self": 0.07, "same_family": 0.02, "other": 0.0}[study.relation(adversary, model)]
+    )
     value = study.accuracy(model) - drop + 0.012 * _noise(dataset, adversary, seed, model)
     return min(max(value, 0.02), 0.98)
 
@@ -83,7 +90,15 @@ def _accuracy(study: Study, dataset: str) -> list[dict]:
                 half = 0.0 if n == 0 else 1.96 * math.sqrt(0.25 / n)
                 missing = value is None
                 cells.append(
-                    ("filtered", adversary, seed, n, value, None if missing else value - half, None if missing else value + half)
+                    (
+                        "filtered",
+                        adversary,
+                        seed,
+                        n,
+                        value,
+                        None if missing else value - half,
+                        None if missing else value + half,
+                    )
                 )
                 random = (None,) * 3 if missing else (full, full - half / 1.5, full + half / 1.5)
                 cells.append(("random_subset", adversary, seed, n, *random))
@@ -99,9 +114,7 @@ def _accuracy(study: Study, dataset: str) -> list[dict]:
 def _ranked(values: dict[str, float | None]) -> dict[str, float | None]:
     known = {k: v for k, v in values.items() if v is not None}
     return {
-        k: None
-        if v is None
-        else 1 + sum(o > v for o in known.values()) + (sum(o == v for o in known.values()) - 1) / 2
+        k: None if v is None else 1 + sum(o > v for o in known.values()) + (sum(o == v for o in known.values()) - 1) / 2
         for k, v in values.items()
     }
 
@@ -187,7 +200,9 @@ def _penalty(study: Study, dataset: str) -> list[dict]:
     cells = _penalty_cells(study, dataset)
     rows = []
     for relation in ("self", "same_family"):
-        values = [c["residual_log_odds"] for c in cells if c["relation"] == relation and c["residual_log_odds"] is not None]
+        values = [
+            c["residual_log_odds"] for c in cells if c["relation"] == relation and c["residual_log_odds"] is not None
+        ]
         mean = sum(values) / len(values) if values else None
         rows.append(
             {
@@ -214,7 +229,11 @@ def _agreement(study: Study, dataset: str) -> list[dict]:
         for seed in study.seeds:
             kept = study.n_kept(adversary, seed)
             for label in (None, *LABELS):
-                for subset, n, shift in (("full_set", study.n_full, 0.0), ("retained", kept, -0.12), ("removed", study.n_full - kept, 0.03)):
+                for subset, n, shift in (
+                    ("full_set", study.n_full, 0.0),
+                    ("retained", kept, -0.12),
+                    ("removed", study.n_full - kept, 0.03),
+                ):
                     n = n if label is None else n // 3
                     mean = None if n == 0 else 0.82 + shift + 0.01 * _noise("agreement", adversary, seed, str(label))
                     half = 0.0 if n == 0 else 0.4 / math.sqrt(n)
@@ -228,6 +247,7 @@ def _agreement(study: Study, dataset: str) -> list[dict]:
                             "gold_label": label,
                             "subset": subset,
                             "n_examples": n,
+                            "n_flagged": n if flag else None,
                             "agreement_mean": None if flag else mean,
                             "agreement_low": None if flag else low,
                             "agreement_high": None if flag else high,
@@ -246,7 +266,11 @@ def _agreement_histogram(study: Study, dataset: str) -> list[dict]:
         for seed in study.seeds:
             kept = study.n_kept(adversary, seed)
             own = 1.2 - 0.8 * study.adversaries.index(adversary) / len(study.adversaries)
-            for subset, n, slope in (("full_set", study.n_full, 2.0), ("retained", kept, own), ("removed", study.n_full - kept, 2.6)):
+            for subset, n, slope in (
+                ("full_set", study.n_full, 2.0),
+                ("retained", kept, own),
+                ("removed", study.n_full - kept, 2.6),
+            ):
                 weights = [math.exp(slope * i / 4) * (i >= 3) for i in range(10)]
                 shares = [w / sum(weights) for w in weights]
                 rows += [
@@ -266,18 +290,62 @@ def _agreement_histogram(study: Study, dataset: str) -> list[dict]:
 
 
 _FINDINGS = (
-    ("a", "Accuracy falls on filtered subsets.", "holds", "mean drop against size-matched random subsets, percentage points", 14.2, 12.9, 15.6),
-    ("b", "Stronger adversaries make harder subsets.", "holds", "Spearman correlation of strength and mean drop", 0.9, 0.4, 1.0),
-    ("c", "The ranking of models changes more than by chance.", "undecided", "tau-b minus mean tau-b of random subsets", -0.21, -0.55, 0.04),
-    ("d", "Retained examples have lower annotator agreement, also within gold class.", "holds", "difference of mean agreement, share", -0.11, -0.13, -0.1),
-    ("e", "A model fine-tuned from the adversary's base model is hurt more.", "does not hold", "self-adversary penalty, log-odds", None, None, None),
+    (
+        "a",
+        "Accuracy falls on filtered subsets.",
+        "holds",
+        "mean drop against size-matched random subsets, percentage points",
+        14.2,
+        12.9,
+        15.6,
+    ),
+    (
+        "b",
+        "Stronger adversaries make harder subsets.",
+        "holds",
+        "Spearman correlation of strength and mean drop",
+        0.9,
+        0.4,
+        1.0,
+    ),
+    (
+        "c",
+        "The ranking of models changes more than by chance.",
+        "undecided",
+        "tau-b minus mean tau-b of random subsets",
+        -0.21,
+        -0.55,
+        0.04,
+    ),
+    (
+        "d",
+        "Retained examples have lower annotator agreement, also within gold class.",
+        "holds",
+        "difference of mean agreement, share",
+        -0.11,
+        -0.13,
+        -0.1,
+    ),
+    (
+        "e",
+        "A model fine-tuned from the adversary's base model is hurt more.",
+        "does not hold",
+        "self-adversary penalty, log-odds",
+        None,
+        None,
+        None,
+    ),
 )
 
 
 def _findings(study: Study, dataset: str) -> list[dict]:
     keys = ("finding", "statement", "verdict", "measure", "value", "low", "high")
     return [
-        {"dataset": dataset, **dict(zip(keys, row, strict=True)), "detail": f"over {len(study.adversaries)} adversaries, n = {study.n_full}"}
+        {
+            "dataset": dataset,
+            **dict(zip(keys, row, strict=True)),
+            "detail": f"over {len(study.adversaries)} adversaries, n = {study.n_full}",
+        }
         for row in _FINDINGS
     ]
 
@@ -359,11 +427,52 @@ def make_tables(study: Study) -> dict[str, pl.DataFrame]:
     return {**tables, "rounds": _rounds(study), "round_scores": _round_scores(study)}
 
 
-@pytest.fixture(scope="session")
-def study_type() -> type[Study]:
-    return Study
+LONG = {f"m{i:02d}": f"organisation-{i:02d}/very-long-pretrained-model-name-v3-large-{i:02d}" for i in range(18)}
+CASES = {
+    "base": Study(),
+    "small": Study(models=MODELS[1:4], adversaries=MODELS[1:3], n_rounds=4),
+    "seeds": Study(
+        models=MODELS[1:4], adversaries=MODELS[1:3], seeds=(0, 1, 2), datasets=("reviews", "snli"), n_rounds=6
+    ),
+    "many": Study(models=tuple(LONG), adversaries=tuple(LONG), titles=LONG),
+    "one_adversary": Study(models=MODELS[1:4], adversaries=MODELS[1:2], n_rounds=1),
+    "one_model": Study(models=MODELS[1:2], adversaries=MODELS[1:2], n_rounds=2),
+    "empty": Study(
+        models=MODELS[1:5], adversaries=MODELS[1:5], empty=("mini-3",), unknown_strength=("mini-1",), n_rounds=4
+    ),
+    "all_empty": Study(models=MODELS[1:3], adversaries=MODELS[1:3], empty=MODELS[1:3], n_rounds=2),
+    "no_strength": Study(models=MODELS[1:4], adversaries=MODELS[1:4], unknown_strength=MODELS[1:4], n_rounds=2),
+    "tied": Study(models=MODELS[1:5], adversaries=MODELS[1:4], identical_ranks=True, n_rounds=2),
+    "flag": Study(models=MODELS[1:4], adversaries=MODELS[1:3], measure="flag", n_rounds=2),
+    "no_annotators": Study(models=MODELS[1:4], adversaries=MODELS[1:3], measure="none", n_rounds=2),
+    "mixed": Study(
+        models=MODELS[1:4],
+        adversaries=MODELS[1:3],
+        datasets=("reviews", "snli", "piqa"),
+        measures={"snli": "flag", "piqa": "none"},
+        n_rounds=2,
+    ),
+}
 
 
 @pytest.fixture(scope="session")
-def tables_of():
-    return make_tables
+def cases() -> dict[str, Study]:
+    return CASES
+
+
+@pytest.fixture(scope="session")
+def tables_of() -> Callable[[str], dict[str, pl.DataFrame]]:
+    """Tables of a case by its name."""
+    return functools.cache(lambda case: make_tables(CASES[case]))
+
+
+@pytest.fixture(scope="session")
+def drawn(tables_of) -> Callable[[str, str], tuple[Figure, pl.DataFrame]]:
+    """Figure and data by figure name and case, drawn once; for tests that only look."""
+    return functools.cache(lambda name, case: registry.draw(name, tables_of(case), CASES[case].context()))
+
+
+@pytest.fixture(scope="session")
+def by_gid() -> Callable[..., list[Artist]]:
+    """Artists of a figure that carry a group id."""
+    return lambda figure, gid, kind=Artist: [a for a in figure.findobj(kind) if a.get_gid() == gid]

@@ -20,7 +20,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     data = shown(tables)
     names = frames.datasets(data, context)
     styles = frames.looks(data["evaluated_model"].unique(), context)
-    legend = _legend(styles, context)
+    legend = _legend(styles, any(context.chance(name) is not None for name in names), context)
     tall = 2.8 + layout.name_height(context.model_title(a) for a in data["adversary"].drop_nulls().unique())
     figure = style.new_figure(max(tall * len(names), 0.17 * len(legend) + 0.4))
     for name, block in zip(names, layout.blocks(figure, [1] * len(names)), strict=True):
@@ -160,17 +160,18 @@ def _heading(pooled: pl.DataFrame, places: dict[str, float], dataset: str, conte
     return f"{context.dataset_title(dataset)} (n = {full}; retained {frames.count_range(kept['n_examples'])}{note})"
 
 
-def _legend(styles: dict[str, style.SeriesStyle], context: FigureContext) -> list[Line2D | Patch]:
+def _legend(styles: dict[str, style.SeriesStyle], with_chance: bool, context: FigureContext) -> list[Line2D | Patch]:
     models: list[Line2D | Patch] = [
         Line2D([], [], label=layout.shorten(context.model_title(name)), **look.line()) for name, look in styles.items()
     ]
     ring = style.SeriesStyle(style.MUTED, "o", "none").line(
         markersize=9.5, markerfacecolor="none", markeredgewidth=1.4, label="own adversary"
     )
+    chance = Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (1, 2)), label="chance")
     return [
         *models,
         Line2D([], [], color=style.MUTED, linewidth=0.6, label="full set"),
         Line2D([], [], **ring),
         Patch(facecolor=style.BAND, label="random subsets\nof the same size:\nrange over draws"),
-        Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (1, 2)), label="chance"),
+        *([chance] if with_chance else []),
     ]

@@ -27,11 +27,13 @@ _LABELS = {
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
     """Draw one block per data set: dots by adversary and gold class, the histogram below.
 
-    Where only the flag of low agreement exists, its share is drawn; data sets without either
-    say so.
+    Where the flag of low agreement is what is known of most examples, its share is drawn;
+    data sets without annotator data say so.
     """
-    means, bars = shown_means(tables["agreement"]), shown_histogram(tables["agreement_histogram"], context)
-    names = context.order_datasets([*context.dataset_titles, *means["dataset"], *bars["dataset"]])
+    means = shown_means(tables["agreement"])
+    by_labels = means.filter(pl.col("measure") == "agreement")["dataset"].unique()
+    bars = shown_histogram(tables["agreement_histogram"].filter(pl.col("dataset").is_in(by_labels.implode())), context)
+    names = frames.all_datasets(means, context)
     parts = [frames.of_dataset({"means": means, "bars": bars}, name) for name in names]
     heights = [_height(part) for part in parts]
     figure = style.new_figure(max(sum(heights), 1.0) + 0.35)
@@ -45,18 +47,31 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
 
 
 def shown_means(agreement: pl.DataFrame) -> pl.DataFrame:
-    """One row per adversary, seed, gold class and subset; `measure` says what `value` is."""
-    keys = ["dataset", "adversary", "adversary_seed", "gold_label", "subset", "n_examples"]
-    has_mean = pl.col("agreement_mean").is_not_null().any().over("dataset")
-    has_flag = pl.col("low_agreement_share").is_not_null().any().over("dataset")
-    kinds = [("agreement", has_mean, "agreement_mean"), ("low_agreement", has_flag & ~has_mean, "low_agreement_share")]
+    """One row per adversary, seed, gold class and subset; `measure` says what `value` is.
+
+    A data set is measured by the flag of low agreement where more examples have it than have
+    annotators' labels: those with labels need not be a random sample.
+    """
+    keys = ["dataset", "adversary", "adversary_seed", "gold_label", "subset"]
+    n_mean = pl.col("n_examples").filter(pl.col("agreement_mean").is_not_null()).max().fill_null(0).over("dataset")
+    n_flag = pl.col("n_flagged").max().fill_null(0).over("dataset")
+    uses_flag = n_flag > n_mean
+    kinds = [
+        ("agreement", (n_mean > 0) & ~uses_flag, "agreement_mean", "n_examples"),
+        ("low_agreement", uses_flag, "low_agreement_share", "n_flagged"),
+    ]
     parts = [
         agreement.filter(chosen).select(
-            *keys, measure=pl.lit(name), value=pl.col(mean), low=pl.col(f"{name}_low"), high=pl.col(f"{name}_high")
+            *keys,
+            measure=pl.lit(name),
+            n_examples=pl.col(n),
+            value=pl.col(mean),
+            low=pl.col(f"{name}_low"),
+            high=pl.col(f"{name}_high"),
         )
-        for name, chosen, mean in kinds
+        for name, chosen, mean, n in kinds
     ]
-    return pl.concat(parts).sort("dataset", "adversary", "adversary_seed", "gold_label", "subset")
+    return pl.concat(parts).sort(keys)
 
 
 def shown_histogram(histogram: pl.DataFrame, context: FigureContext) -> pl.DataFrame:
@@ -64,19 +79,12 @@ def shown_histogram(histogram: pl.DataFrame, context: FigureContext) -> pl.DataF
     parts = []
     for name in frames.datasets(histogram, context):
         rows = histogram.filter(pl.col("dataset") == name)
-        chosen = evenly(context.order_models(rows["adversary"].unique()), _MOST_CURVES)
+        chosen = frames.evenly(context.order_models(rows["adversary"].unique()), _MOST_CURVES)
         is_full = (pl.col("subset") == "full_set") & (pl.col("adversary") == chosen[0])
         parts.append(rows.filter(is_full | ((pl.col("subset") == "retained") & pl.col("adversary").is_in(chosen))))
     keys = ["dataset", "adversary", "subset", "bin_low", "bin_high"]
     rows = pl.concat(parts) if parts else histogram
     return rows.group_by(keys).agg(pl.col("share").mean()).sort(keys)
-
-
-def evenly(names: list[str], most: int) -> list[str]:
-    """At most `most` of the names: first, last and some evenly between."""
-    if len(names) <= most:
-        return names
-    return [names[round(i * (len(names) - 1) / (most - 1))] for i in range(most)]
 
 
 def _classes(means: pl.DataFrame, dataset: str, context: FigureContext) -> list[str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,10 +76,11 @@ def _wrap(text: str, width: int) -> str:
 
 def number_text(value: float | None, low: float | None, high: float | None) -> str:
     """Value with its interval, three significant digits."""
-    if value is None:
+    if value is None or math.isnan(value):
         return "not measured"
-    interval = "" if low is None or high is None else f"\n[{_digits(low)}, {_digits(high)}]"
-    return _digits(value) + interval
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return _digits(value)
+    return f"{_digits(value)}\n[{_digits(low)}, {_digits(high)}]"
 
 
 def _digits(value: float) -> str:

@@ -17,6 +17,11 @@ def datasets(frame: pl.DataFrame, context: FigureContext) -> list[str]:
     return context.order_datasets(frame["dataset"].unique())
 
 
+def all_datasets(frame: pl.DataFrame, context: FigureContext) -> list[str]:
+    """Data sets of the run, those without rows in the table included."""
+    return context.order_datasets([*context.dataset_titles, *frame["dataset"]])
+
+
 def of_dataset(tables: Tables, dataset: str) -> dict[str, pl.DataFrame]:
     """The rows of one data set of every table."""
     return {name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items()}
@@ -51,6 +56,13 @@ def x_positions(strength: Mapping[str, float | None], context: FigureContext) ->
     if known:
         return known, True
     return {name: float(i) for i, name in enumerate(order, 1)}, False
+
+
+def evenly(names: list[str], most: int) -> list[str]:
+    """At most `most` (2 or more) of the names: first, last and some evenly between."""
+    if len(names) <= most:
+        return names
+    return [names[round(i * (len(names) - 1) / (most - 1))] for i in range(most)]
 
 
 def left_out(n_shown: int, n_all: int) -> str:

@@ -24,12 +24,23 @@ _COLUMNS = {
 
 
 def read_tables(
-    paths: Mapping[str, Sequence[str]], datasets: Sequence[str], adversary_runs: Sequence[tuple[str, int]]
+    paths: Mapping[str, Sequence[str | Path]], datasets: Sequence[str], adversary_runs: Sequence[tuple[str, int]]
 ) -> dict[str, pl.DataFrame]:
-    """Tables by name; filter tables have one path per data set and adversary run, in that order."""
-    keys = [(dataset, adversary, seed) for dataset in datasets for adversary, seed in adversary_runs]
+    """Tables of a figure by name, those of all data sets and filter runs together.
+
+    Parameters
+    ----------
+    paths : mapping of table name to paths
+        Evaluation tables: one path per data set. `rounds`, `round_scores` and `retained`: data
+        set by data set, one path per filter run.
+    datasets : sequence of str
+        Data sets in the order of the paths.
+    adversary_runs : sequence of (adversary, adversary_seed)
+        Filter runs of a data set in the order of the paths.
+    """
+    runs = [(dataset, adversary, int(seed)) for dataset in datasets for adversary, seed in adversary_runs]
     return {
-        name: filter_table(name, [(*key, path) for key, path in zip(keys, files, strict=True)])
+        name: filter_table(name, [(*run, path) for run, path in zip(runs, files, strict=True)])
         if name in _COLUMNS
         else evaluation_table(name, files)
         for name, files in paths.items()

@@ -25,6 +25,8 @@ POINT_PX = style.DRAWING_DPI / 72
 
 def blocks(figure: Figure | SubFigure, heights: Sequence[float]) -> list[SubFigure]:
     """One subfigure per part, stacked, with these relative heights."""
+    if not heights:
+        return []
     made = figure.subfigures(len(heights), 1, height_ratios=list(heights), squeeze=False)
     return list(made[:, 0])
 

@@ -22,9 +22,9 @@ _GOLDEN = 0.6180339887498949
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
     """Draw one panel per data set: a dot per cell of the matrix, mean and interval per relation."""
     data = shown(tables)
-    names = frames.datasets(data, context)
+    names = frames.all_datasets(data, context)
     parts = [data.filter(pl.col("dataset") == name) for name in names]
-    heights = [0.42 * part["relation"].n_unique() + 0.75 for part in parts]
+    heights = [0.42 * max(part["relation"].n_unique(), 1) + 0.75 for part in parts]
     figure = style.new_figure(sum(heights) + 0.35)
     for name, part, block in zip(names, parts, layout.blocks(figure, heights), strict=True):
         _panel(block.subplots(), part)

@@ -12,7 +12,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from advsets.figures import frames, layout, style
-from advsets.figures.agreement import evenly
 from advsets.figures.context import FigureContext
 
 _N_BINS = 20
@@ -30,10 +29,10 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     with more than two data sets. Of several adversary seeds the lowest is drawn.
     """
     data = shown(tables["round_scores"], context)
-    names = frames.datasets(data, context)
+    names = frames.all_datasets(data, context)
     parts = [data.filter(pl.col("dataset") == name) for name in names]
     heights = [0.85 * max(part["adversary"].n_unique(), 1) + 0.65 for part in parts]
-    figure = style.new_figure(sum(heights) + 0.4)
+    figure = style.new_figure(sum(heights) + 0.5)
     for name, part, block in zip(names, parts, layout.blocks(figure, heights), strict=True):
         total = tables["round_scores"].filter(pl.col("dataset") == name)["adversary"].n_unique()
         _block(block, part, name, total, context)
@@ -85,7 +84,7 @@ def selected_rounds(last: int) -> list[int]:
 def _chosen(scores: pl.DataFrame, dataset: str, context: FigureContext) -> list[str]:
     of_dataset = scores.filter(pl.col("dataset") == dataset)["adversary"].unique()
     most = min(_MOST_ADVERSARIES, max(2, _MOST_LINES // scores["dataset"].n_unique()))
-    return evenly(context.order_models(of_dataset), most)
+    return frames.evenly(context.order_models(of_dataset), most)
 
 
 def _block(block: SubFigure, part: pl.DataFrame, dataset: str, total: int, context: FigureContext) -> None:

@@ -19,13 +19,17 @@ _TRAIN_LINE = (0, (3, 1.5))
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
     """Draw one panel per data set; round 0 is the set before filtering."""
     data = shown(tables)
-    names = frames.datasets(data, context)
+    names = frames.all_datasets(data, context)
     styles = frames.looks(data["adversary"].unique(), context)
     legend = _legend(styles, context)
-    figure = style.new_figure(max(2.7 * len(names), 0.17 * len(legend) + 0.4))
+    figure = style.new_figure(max(2.7 * len(names), 0.17 * len(legend) + 0.4, 1.0))
     for name, block in zip(names, layout.blocks(figure, [1] * len(names)), strict=True):
         axes = block.subplots()
         part = data.filter(pl.col("dataset") == name)
+        if part.is_empty():
+            layout.say(axes, "No filtering round was run.")
+            layout.heading(block, context.dataset_title(name))
+            continue
         _panel(axes, part, styles)
         layout.heading(block, f"{context.dataset_title(name)} ({_sizes(part)})")
     figure.legend(handles=legend, loc="outside right center")

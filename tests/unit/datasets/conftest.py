@@ -69,10 +69,12 @@ def write_jsonl(tmp_path: Path) -> Callable[..., str]:
 
 
 class Site:
-    """A web site with the given files; `cut` ends each transfer after that many bytes."""
+    """A web site with the given files; `cut` ends each transfer after that many bytes, with `stall` it halts there."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files, self.cut, self.requests = files, None, []
+        self.stall = threading.Event()
+        self.resumed = threading.Event()
         site = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -84,6 +86,9 @@ class Site:
                 self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
                 self.end_headers()
                 self.wfile.write((body or b"")[: site.cut])
+                self.wfile.flush()
+                if site.stall.is_set():
+                    site.resumed.wait(30)
                 self.close_connection = True
 
             def log_message(self, *args: object) -> None:

@@ -206,6 +206,15 @@ def test_multiple_choice(two_files: Any, prepare: Any) -> None:
     assert dropped(tables)["validation", "no gold label"] == (1, True)
 
 
+def test_candidates_of_a_csv_as_json(make_row: Any, prepare: Any, tmp_path: Any) -> None:
+    rows = "".join(f'q{i},"[""left"", ""right""]",{i % 2}\n' for i in range(30))
+    (tmp_path / "a.csv").write_text(f"text,answers,label\n{rows}", encoding="utf-8")
+    source = {"kind": "file", "train": str(tmp_path / "a.csv")}
+    keys = {"task": "multiple_choice", "label_order": [], "columns": {"candidates": "answers"}}
+    tables = prepare(make_row(source, evaluation_fraction=0.4, **keys))
+    assert tables["train"]["candidates"].to_list()[0] == ["left", "right"]
+
+
 def test_equal_question_with_other_candidates_is_another_text(two_files: Any, prepare: Any) -> None:
     def item(q: str, a: str, label: int) -> dict[str, Any]:
         return {"text": q, "x": a, "y": "other", "label": label}
@@ -258,6 +267,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"train": [record(0, v=["no", "perhaps"])], "columns": {"annotator_labels": "v"}},
         "line 1, annotator label: label 'perhaps' is not in the mapping",
     ),
+    ("surrogate", {"train": [*TRAIN, {"text": "bad \ud800 text", "label": "no"}]}, "line 61: a text holds half of a"),
     ("flag", {"train": [record(0, f="often")], "columns": {"low_agreement": "f"}}, "low_agreement 'often'; allowed"),
     (
         "ids",

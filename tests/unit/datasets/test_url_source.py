@@ -6,7 +6,11 @@ import gzip
 import hashlib
 import io
 import json
+import signal
+import subprocess
+import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -115,6 +119,31 @@ def test_cut_connection_leaves_no_file_and_a_second_call_completes(make_row: Any
     site.cut = None
     sources.fetch(row, tmp_path / "raw")
     assert (tmp_path / "raw/p.zip").read_bytes() == ZIP
+
+
+def test_killed_download_leaves_no_file_and_a_second_call_completes(make_row: Any, site: Any, tmp_path: Path) -> None:
+    site.files["/p.zip"] = ZIP
+    site.cut = 100
+    site.stall.set()
+    row = make_row({"kind": "url", "url": f"{site.url}/p.zip", **MEMBERS}, **CHOICE)
+    raw = tmp_path / "raw"
+    code = (
+        "import json, sys\nfrom pathlib import Path\nfrom advsets.datasets.sources import fetch\n"
+        "from advsets.registry import DatasetRow\nfetch(DatasetRow(**json.loads(sys.argv[1])), Path(sys.argv[2]))"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, json.dumps(vars(row)), str(raw)])
+    deadline = time.monotonic() + 30
+    while not site.requests and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert site.requests, "the download never began"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert all(p.name.endswith(".part") for p in raw.iterdir())
+    site.cut = None
+    site.stall.clear()
+    site.resumed.set()
+    sources.fetch(row, raw)
+    assert (raw / "p.zip").read_bytes() == ZIP and not list(raw.rglob("*.part"))
 
 
 def test_first_checksum_is_kept(make_row: Any, site: Any, tmp_path: Path) -> None:

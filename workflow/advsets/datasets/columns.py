@@ -10,6 +10,7 @@ A `group_id` of more than 64 characters (a premise, a paragraph) is replaced by 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
@@ -25,6 +26,7 @@ from advsets.registry import DatasetRow
 NO_GOLD_LABEL = "no gold label"
 TIED = "annotators are tied"
 EMPTY_TEXT = "empty text"
+_TEXT = ("text_a", "text_b", "candidates", "group_id", "source_id")
 _LONGEST_GROUP_ID = 64
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -78,7 +80,8 @@ def extract(row: DatasetRow, table: RawTable, split: str) -> pl.DataFrame:
         if _is_empty(row, texts["text_a"][i], texts["text_b"][i] if spec["text_b"] else "-", candidates[i]):
             reasons[i] = EMPTY_TEXT
     measured = [_measures(row, c, label, cs) for c, label, cs in zip(counts, labels, candidates, strict=True)]
-    return pl.DataFrame(
+    return _frame(
+        table,
         {
             "place": [table.at(i) for i in range(table.n_rows)],
             "drop_reason": reasons,
@@ -93,8 +96,20 @@ def extract(row: DatasetRow, table: RawTable, split: str) -> pl.DataFrame:
             "label_entropy_bits": [m[1] for m in measured],
             "low_agreement": _flags(table, spec["low_agreement"]),
         },
-        schema=FIELDS,
     )
+
+
+def _frame(table: RawTable, fields: dict[str, list[Any]]) -> pl.DataFrame:
+    """Fields as a frame; a text that is no Unicode text (half of a surrogate pair) raises `UserError`."""
+    try:
+        return pl.DataFrame(fields, schema=FIELDS)
+    except UnicodeEncodeError:
+        for i in range(table.n_rows):
+            if any(0xD800 <= ord(c) < 0xE000 for name in _TEXT for c in str(fields[name][i])):
+                raise UserError(
+                    f"{table.at(i)}: a text holds half of a surrogate pair (\\ud800 to \\udfff); mend the row"
+                ) from None
+        raise
 
 
 def _as_list(spec: Any) -> list[str]:
@@ -129,9 +144,9 @@ def _short(group: str | None) -> str | None:
 
 
 def _candidates(table: RawTable, spec: Any) -> list[list[str | None]]:
-    """List of answers per row, from one list column or one column per answer."""
+    """List of answers per row, from one list column (in CSV and TSV: JSON) or one column per answer."""
     if isinstance(spec, str):
-        rows = table.column(spec, "candidates")
+        rows = [_decoded(value) for value in table.column(spec, "candidates")]
     else:
         rows = [list(v) for v in zip(*(table.column(name, "candidates") for name in _as_list(spec)), strict=True)]
     for i, answers in enumerate(rows):
@@ -144,6 +159,15 @@ def _candidates(table: RawTable, spec: Any) -> list[list[str | None]]:
                 f"{table.at(i)}: found {len(answers)} candidates; allowed: two or more; mend or remove the row"
             )
     return [[None if a is None else _text(a) for a in answers] for answers in rows]
+
+
+def _decoded(value: object) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
 
 
 def _names(row: DatasetRow, candidates: Sequence[object] | None) -> list[str]:

@@ -84,5 +84,5 @@ def read_record(row: DatasetRow, folder: Path) -> dict[str, Any]:
 
 def remove_parts(folder: Path) -> None:
     """Delete what an interrupted fetch left under temporary names."""
-    for path in folder.glob(".*.part"):
+    for path in folder.rglob(".*.part"):
         path.unlink(missing_ok=True)

@@ -131,12 +131,11 @@ def _records(path: Path, rows: Iterator[tuple[int, Any]] | Any, wanted: frozense
                 f"{path}, {unit} {number}: found a {type(record).__name__}; allowed: an object; mend the row"
             )
         found.update(dict.fromkeys(record))
-        for name in wanted & record.keys():
-            column = columns.setdefault(name, [None] * len(numbers))
-            column.append(record[name])
+        for name in wanted & record.keys() - columns.keys():
+            columns[name] = [None] * len(numbers)
+        for name, column in columns.items():
+            column.append(record.get(name))
         numbers.append(number)
-        for name in columns.keys() - record.keys():
-            columns[name].append(None)
     return RawTable(str(path), columns, numbers, list(found), unit)
 
 

@@ -40,7 +40,7 @@ def start_node(train: Path, evaluation: Path | None, out_prefix: Path, *, settin
     from advsets.aflite.settings import FilterSettings
 
     checked = FilterSettings(**settings)
-    data = load(train, evaluation, standardise=checked.standardise)
+    data = load(train, evaluation, standardise=checked.standardise, use_groups=checked.use_groups)
     counts = checked.resolve(len(data.train.ids), len(data.evaluation.ids))
     state = start_state(data, counts)
     write_node(out_prefix, data, state, [], start_record(data, checked, counts, seed))
@@ -71,7 +71,7 @@ def run_node(
     from advsets.aflite.settings import Counts, FilterSettings
 
     settings, counts, seed = FilterSettings(**record["settings"]), Counts(**record["counts"]), record["seed"]
-    data = load(train, evaluation, standardise=settings.standardise)
+    data = load(train, evaluation, standardise=settings.standardise, use_groups=settings.use_groups)
     state = _read_state(previous, record, data)
     place = resolve_device(device)
     with thread_limit(threads):

@@ -11,6 +11,7 @@ computed in float64; a feature that is constant there becomes 0 there (scale 1).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,7 +71,7 @@ class Split:
         if self.offsets is not None:
             sizes = np.diff(self.offsets)[at]
             rows, self.offsets = spans(self.offsets[at], sizes), _offsets(sizes)
-        for _, block in blocks(len(rows)):
+        for _, block in blocks(len(rows), self.x.shape[1]):
             self.x[block] = self.x[rows[block]]
         self.x = self.x[: len(rows)]
         self.stored = examples
@@ -99,8 +100,8 @@ class FilterData:
         return self.train if name == "train" else self.evaluation
 
 
-def load(train: Path, evaluation: Path | None, *, standardise: bool) -> FilterData:
-    """Read, check and prepare the embeddings of both splits.
+def load(train: Path, evaluation: Path | None, *, standardise: bool, use_groups: bool = True) -> FilterData:
+    """Read, check and prepare the embeddings of both splits; without `use_groups` every row stands alone.
 
     Raises
     ------
@@ -109,7 +110,11 @@ def load(train: Path, evaluation: Path | None, *, standardise: bool) -> FilterDa
     """
     from advsets.aflite.reading import read_split
 
-    return prepare(read_split(train), None if evaluation is None else read_split(evaluation), standardise=standardise)
+    def read(path: Path) -> RawSplit:
+        raw = read_split(path)
+        return raw if use_groups else dataclasses.replace(raw, groups=None)
+
+    return prepare(read(train), None if evaluation is None else read(evaluation), standardise=standardise)
 
 
 def prepare(train: RawSplit, evaluation: RawSplit | None, *, standardise: bool, shared_ids: bool = False) -> FilterData:
@@ -212,12 +217,12 @@ def _statistics(x: NDArray[np.float32]) -> Standardisation:
     n_rows, n_features = x.shape
     low, high = x[0].copy(), x[0].copy()
     total, squares = np.zeros(n_features), np.zeros(n_features)
-    for _, rows in blocks(n_rows):
+    for _, rows in blocks(n_rows, n_features):
         low, high = np.minimum(low, x[rows].min(0)), np.maximum(high, x[rows].max(0))
         total += x[rows].sum(0, dtype=np.float64)
     constant = low == high
     mean = np.where(constant, low.astype(np.float64), total / n_rows)
-    for _, rows in blocks(n_rows):
+    for _, rows in blocks(n_rows, n_features):
         squares += np.square(x[rows] - mean).sum(0)
     return Standardisation(mean, np.where(constant, 1.0, np.sqrt(squares / n_rows)))
 
@@ -225,7 +230,7 @@ def _statistics(x: NDArray[np.float32]) -> Standardisation:
 def _standardise(raw: RawSplit, statistics: Standardisation) -> None:
     """Scale the features of `raw` in place, a block of rows at a time."""
     with np.errstate(over="ignore"):
-        for _, rows in blocks(len(raw.x)):
+        for _, rows in blocks(*raw.x.shape):
             raw.x[rows] = (raw.x[rows] - statistics.mean) / statistics.scale
     check_finite(raw.where, raw.ids, raw.x, raw.offsets, "infinite once standardised by the training rows")
 

@@ -44,6 +44,8 @@ class AFLite(BaseEstimator):
         Whether rows exactly at the threshold stay or go.
     C : float, default=1.0
         Inverse penalty, as in `sklearn.linear_model.LogisticRegression`.
+    use_groups : bool, default=True
+        Whether `groups` and `eval_groups` count; without them every row stands alone anyway.
     standardise : bool, default=True
         Scale features by the mean and standard deviation of the training rows.
     one_shot : bool, default=False
@@ -118,6 +120,7 @@ class AFLite(BaseEstimator):
         comparison: str = "more_than",
         C: float = 1.0,
         standardise: bool = True,
+        use_groups: bool = True,
         one_shot: bool = False,
         stop_at_chance: bool = False,
         max_rounds: int = 50,
@@ -136,6 +139,7 @@ class AFLite(BaseEstimator):
         self.comparison = comparison
         self.C = C
         self.standardise = standardise
+        self.use_groups = use_groups
         self.one_shot = one_shot
         self.stop_at_chance = stop_at_chance
         self.max_rounds = max_rounds
@@ -184,6 +188,8 @@ class AFLite(BaseEstimator):
         """
         names = [field.name for field in dataclasses.fields(FilterSettings)]
         settings = FilterSettings(**{name: getattr(self, name) for name in names})
+        if not self.use_groups:
+            groups = eval_groups = None
         train, evaluation = _splits(X, y, ids, groups, eval_set, eval_ids, eval_groups)
         shared_ids = ids is None or eval_ids is None
         data = prepare(train, evaluation, standardise=settings.standardise, shared_ids=shared_ids)

@@ -90,7 +90,7 @@ def _filter(
         say(f"{out}: finished before with the same input and settings; nothing to do")
         return
     rounds = rounds_folder(out, key, say)
-    data = load(train, evaluation, standardise=settings.standardise)
+    data = load(train, evaluation, standardise=settings.standardise, use_groups=settings.use_groups)
     nodes = _run(data, settings, seed, rounds, device, say)
     _finish(out, data, nodes, {"key": key, "inputs": inputs, "version": __version__, "device": device})
     shutil.rmtree(rounds)

@@ -60,6 +60,9 @@ class FilterSettings:
         Inverse penalty of the logistic regression, as in scikit-learn.
     standardise : bool
         Scale features to mean 0 and variance 1 over the training rows at the start.
+    use_groups : bool
+        Draw, score and remove rows of one `group_id` together, where there is one. Without it
+        every row stands alone, as in the AFLite papers.
     one_shot : bool
         Filter the evaluation set once and remove no training row.
     stop_at_chance : bool
@@ -90,6 +93,7 @@ class FilterSettings:
     comparison: str = MORE_THAN
     C: float = 1.0
     standardise: bool = True
+    use_groups: bool = True
     one_shot: bool = False
     stop_at_chance: bool = False
     max_rounds: int = 50
@@ -108,7 +112,7 @@ class FilterSettings:
         for name in ("C", "tolerance"):
             value = getattr(self, name)
             _check(_is_number(value) and 0 < value < math.inf, name, value, "a number above 0")
-        for name in ("standardise", "one_shot", "stop_at_chance"):
+        for name in ("standardise", "use_groups", "one_shot", "stop_at_chance"):
             _check(isinstance(getattr(self, name), bool), name, getattr(self, name), "true or false")
         _check(self.comparison in COMPARISONS, "comparison", self.comparison, allowed(COMPARISONS))
         self._check_threshold()

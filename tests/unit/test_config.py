@@ -580,3 +580,12 @@ def test_our_own_files_are_valid(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_figure_tables_are_declared() -> None:
     for name, row in config.read_yaml(PROJECT / "config" / "figures.yaml").items():
         assert set(row["tables"]) <= set(TABLES), name
+
+
+def test_display_fields_do_not_reach_computation() -> None:
+    rows = config.read_rows([PROJECT / "config" / "models.yaml"], "models")
+    row = rows["minilm_l1"]
+    renamed = {**row, "title": "other", "licence": "other", "family": "other", "parameters_m": 1.0}
+    assert config.without_display(row) == config.without_display(renamed)
+    assert config.without_display(row) != config.without_display({**row, "n_layers": 2})
+    assert ModelRow.from_config("minilm_l1", config.without_display(row)).source == row["source"]

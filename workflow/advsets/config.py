@@ -84,6 +84,16 @@ def part(config: dict[str, Any], section: str, without: list[str]) -> dict[str, 
     return {key: value for key, value in config[section].items() if key not in without}
 
 
+def without_display(row: dict[str, Any]) -> dict[str, Any]:
+    """Row with what only people read left blank, so that mending a title or licence reruns no computation."""
+    blank = dict.fromkeys(("title", "licence", "citation", "homepage", "language", "objective", "family"), "")
+    return {**row, **{key: value for key, value in blank.items() if key in row}, **_blank_size(row)}
+
+
+def _blank_size(row: dict[str, Any]) -> dict[str, Any]:
+    return {"parameters_m": None} if "parameters_m" in row else {}
+
+
 def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml")) -> dict[str, Any]:
     """Rows of the figures table that the run asks for; null asks for all."""
     rows = read_rows([path], "figures")

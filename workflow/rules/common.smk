@@ -24,6 +24,8 @@ except OSError as error:
 DOWNLOADS = "results/downloads"
 DATASETS = config["dataset_rows"]
 MODELS = config["model_rows"]
+DATASETS_READ = {name: settings.without_display(row) for name, row in DATASETS.items()}
+MODELS_READ = {name: settings.without_display(row) for name, row in MODELS.items()}
 SEEDS = config["fine_tuning_seeds"]
 ENV = "../../envs/advsets.yaml"
 CLASSIFIER = [f"models/{name}.py" for name in ("backbone", "batching", "checkpoint", "classifier", "heads", "precision")]

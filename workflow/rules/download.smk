@@ -12,7 +12,7 @@ rule fetch_dataset:
     conda:
         ENV
     params:
-        row=lambda wildcards: DATASETS[wildcards.dataset],
+        row=lambda wildcards: DATASETS_READ[wildcards.dataset],
         code=code_version("datasets/sources.py"),
     message:
         "Fetching data set {wildcards.dataset}"
@@ -30,7 +30,7 @@ rule fetch_model:
     conda:
         ENV
     params:
-        row=lambda wildcards: MODELS[wildcards.model],
+        row=lambda wildcards: MODELS_READ[wildcards.model],
         code=code_version("models/sources.py"),
     message:
         "Fetching model {wildcards.model}"
@@ -60,7 +60,7 @@ rule prepare_dataset:
     conda:
         ENV
     params:
-        row=lambda wildcards: DATASETS[wildcards.dataset],
+        row=lambda wildcards: DATASETS_READ[wildcards.dataset],
         split=settings.part(config, "split", without=["evaluated_model_train"]),
         seed=config["seed"],
         code=code_version("datasets", "labels.py", "seeding.py"),

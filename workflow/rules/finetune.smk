@@ -19,8 +19,8 @@ rule fine_tune:
     resources:
         gpu=GPU,
     params:
-        dataset=lambda wildcards: DATASETS[wildcards.dataset],
-        model=lambda wildcards: MODELS[wildcards.model],
+        dataset=lambda wildcards: DATASETS_READ[wildcards.dataset],
+        model=lambda wildcards: MODELS_READ[wildcards.model],
         settings=lambda wildcards: settings.fine_tune_settings(config, wildcards.model),
         evaluated_model_train=config["split"]["evaluated_model_train"],
         code=code_version("models/finetune.py", "models/resume.py", "models/sampling.py", "seeding.py", *CLASSIFIER),

@@ -101,7 +101,9 @@ def _add_evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         description="Predictions (CSV, JSON, JSONL or Parquet with example_id and predicted_label), joined by id.",
     )
     parser.add_argument("predictions", type=Path, nargs="+", help="predictions, one file per model")
-    parser.add_argument("--set", type=Path, required=True, dest="set_dir", help="output of `advsets filter`, or a filtered set")
+    parser.add_argument(
+        "--set", type=Path, required=True, dest="set_dir", help="output of `advsets filter`, or a filtered set"
+    )
     parser.add_argument("--out", type=Path, default=None, help="also write the scores there (CSV or Parquet)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the resampling (default 0)")
     parser.add_argument("--n-bootstrap", type=int, default=1000, help="resampling draws (default 1000)")

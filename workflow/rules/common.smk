@@ -28,10 +28,19 @@ DATASETS_READ = {name: settings.without_display(row) for name, row in DATASETS.i
 MODELS_READ = {name: settings.without_display(row) for name, row in MODELS.items()}
 SEEDS = config["fine_tuning_seeds"]
 ENV = "../../envs/advsets.yaml"
-CLASSIFIER = [f"models/{name}.py" for name in ("backbone", "batching", "checkpoint", "classifier", "heads", "precision")]
+CLASSIFIER = [
+    f"models/{name}.py"
+    for name in (
+        "backbone",
+        "batching",
+        "checkpoint",
+        "classifier",
+        "heads",
+        "precision",
+    )
+]
 GPU = 0 if config["device"] == "cpu" else 1
 N_NODES = -(-config["filter"]["max_rounds"] // config["filter"]["rounds_per_job"])
-
 
 
 def either(names):
@@ -77,6 +86,14 @@ def filtered_of(dataset, table="retained"):
 
 def final_files():
     """Everything that a run makes."""
-    figures = expand(f"{RUN}/figures/{{figure}}.{{extension}}", figure=FIGURES, extension=["pdf", "png", "csv"])
-    sets = expand(f"{RUN}/filtered/{{dataset}}/{{adversary}}", dataset=DATASETS, adversary=config["adversaries"])
+    figures = expand(
+        f"{RUN}/figures/{{figure}}.{{extension}}",
+        figure=FIGURES,
+        extension=["pdf", "png", "csv"],
+    )
+    sets = expand(
+        f"{RUN}/filtered/{{dataset}}/{{adversary}}",
+        dataset=DATASETS,
+        adversary=config["adversaries"],
+    )
     return [f"{RUN}/evaluation/findings.md", *figures, *sets]

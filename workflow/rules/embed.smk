@@ -19,7 +19,9 @@ rule embed:
         gpu=GPU,
     params:
         dtype=config["embed"]["dtype"],
-        max_length=lambda wildcards: settings.fine_tune_settings(config, wildcards.adversary)["max_length"],
+        max_length=lambda wildcards: settings.fine_tune_settings(
+            config, wildcards.adversary
+        )["max_length"],
         code=code_version("models/embed.py", "models/inference.py", *CLASSIFIER),
     message:
         "Embedding {wildcards.split} of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
@@ -43,7 +45,9 @@ rule predict:
     resources:
         gpu=GPU,
     params:
-        max_length=lambda wildcards: settings.fine_tune_settings(config, wildcards.evaluated_model)["max_length"],
+        max_length=lambda wildcards: settings.fine_tune_settings(
+            config, wildcards.evaluated_model
+        )["max_length"],
         code=code_version("models/predict.py", "models/inference.py", *CLASSIFIER),
     message:
         "Predicting {wildcards.dataset} by {wildcards.evaluated_model}, seed {wildcards.seed}"

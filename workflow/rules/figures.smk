@@ -10,7 +10,9 @@ def figure_tables(wildcards):
         table: (
             [path for dataset in DATASETS for path in filtered_of(dataset, table)]
             if table in filter_tables
-            else expand(f"{RUN}/evaluation/{{dataset}}/{table}.parquet", dataset=DATASETS)
+            else expand(
+                f"{RUN}/evaluation/{{dataset}}/{table}.parquet", dataset=DATASETS
+            )
         )
         for table in tables
     }
@@ -40,7 +42,10 @@ rule figure:
         adversary_runs=runs_of(config["adversaries"], "adversary"),
         threshold=config["filter"]["threshold"],
         code=lambda wildcards: code_version(
-            f"figures/{wildcards.figure}.py", "figures/style.py", "figures/layout.py", "figures/frames.py"
+            f"figures/{wildcards.figure}.py",
+            "figures/style.py",
+            "figures/layout.py",
+            "figures/frames.py",
         ),
     message:
         "Drawing {wildcards.figure}"

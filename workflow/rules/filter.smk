@@ -48,16 +48,16 @@ rule filter_rounds:
         f"{RUN}/logs/filter_rounds/{{dataset}}/{{adversary}}/seed{{seed}}/{{node}}.log",
     benchmark:
         f"{RUN}/benchmarks/filter_rounds/{{dataset}}/{{adversary}}/seed{{seed}}/{{node}}.tsv"
-    conda:
-        ENV
     wildcard_constraints:
         node=r"(?!000)\d{3}",
+    group:
+        "chain"
+    conda:
+        ENV
     threads: config["threads"]["filter"]
     params:
         rounds_per_job=config["filter"]["rounds_per_job"],
         code=code_version("aflite", "seeding.py"),
-    group:
-        "chain"
     message:
         "Filtering {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}, node {wildcards.node}"
     script:
@@ -66,7 +66,11 @@ rule filter_rounds:
 
 rule filter_collect:
     input:
-        expand(f"{CHAIN}/nodes/{{node}}.json", node=[f"{n:03d}" for n in range(N_NODES + 1)], allow_missing=True),
+        expand(
+            f"{CHAIN}/nodes/{{node}}.json",
+            node=[f"{n:03d}" for n in range(N_NODES + 1)],
+            allow_missing=True,
+        ),
     output:
         retained=f"{CHAIN}/retained.parquet",
         retained_train=f"{CHAIN}/retained_train.parquet",
@@ -76,12 +80,12 @@ rule filter_collect:
         f"{RUN}/logs/filter_collect/{{dataset}}/{{adversary}}/seed{{seed}}.log",
     benchmark:
         f"{RUN}/benchmarks/filter_collect/{{dataset}}/{{adversary}}/seed{{seed}}.tsv"
+    group:
+        "chain"
     conda:
         ENV
     params:
         code=code_version("aflite/chain.py", "tables.py", "io.py"),
-    group:
-        "chain"
     message:
         "Collecting the rounds of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:

@@ -7,7 +7,9 @@ rule fine_tune:
         train=f"{RUN}/data/{{dataset}}/train.parquet",
         weights=f"{DOWNLOADS}/models/{{model}}/model.json",
     output:
-        checkpoint=directory(f"{RUN}/models/{{dataset}}/{{role}}/{{model}}/seed{{seed}}/checkpoint"),
+        checkpoint=directory(
+            f"{RUN}/models/{{dataset}}/{{role}}/{{model}}/seed{{seed}}/checkpoint"
+        ),
         training_log=f"{RUN}/models/{{dataset}}/{{role}}/{{model}}/seed{{seed}}/training_log.parquet",
     log:
         f"{RUN}/logs/fine_tune/{{dataset}}/{{role}}/{{model}}/seed{{seed}}.log",
@@ -23,7 +25,13 @@ rule fine_tune:
         model=lambda wildcards: MODELS_READ[wildcards.model],
         settings=lambda wildcards: settings.fine_tune_settings(config, wildcards.model),
         evaluated_model_train=config["split"]["evaluated_model_train"],
-        code=code_version("models/finetune.py", "models/resume.py", "models/sampling.py", "seeding.py", *CLASSIFIER),
+        code=code_version(
+            "models/finetune.py",
+            "models/resume.py",
+            "models/sampling.py",
+            "seeding.py",
+            *CLASSIFIER,
+        ),
     message:
         "Fine-tuning {wildcards.model} as {wildcards.role} on {wildcards.dataset}, seed {wildcards.seed}"
     script:
@@ -37,7 +45,12 @@ rule clean_checkpoints:
         ENV
     params:
         run=RUN,
-        embeddings=[f"{RUN}/embeddings/{d}/{a}/seed{s}" for d in DATASETS for a in config["adversaries"] for s in SEEDS["adversary"]],
+        embeddings=[
+            f"{RUN}/embeddings/{d}/{a}/seed{s}"
+            for d in DATASETS
+            for a in config["adversaries"]
+            for s in SEEDS["adversary"]
+        ],
         predictions=[p for d in DATASETS for p in predictions_of(d)],
     message:
         "Removing checkpoints whose embeddings or predictions are made"

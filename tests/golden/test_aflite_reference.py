@@ -19,7 +19,7 @@ from advsets.aflite.partitions import draw_masks
 from advsets.seeding import id_hashes, mix
 
 SEED = 11
-N_PARTITIONS = 16
+N_PARTITIONS = 12
 GRADIENT_LIMIT = 1e-9
 
 

@@ -61,7 +61,7 @@ _PREDICTABILITY = Column(
 _MARGIN = Column(
     "margin",
     "float64",
-    "mean over held-out classifiers of true-class score minus best other score; null: never held out",
+    "mean over held-out classifiers of true-class minus best other score; null: never held out, or its class has left",
     "logit",
     True,
 )
@@ -165,7 +165,10 @@ _LIST = [
             Column("n_evaluation_before", "int64", "evaluation rows at the start of the round", "examples"),
             Column("n_evaluation_removed", "int64", "evaluation rows removed", "examples"),
             Column(
-                "n_tied_at_cut", "int64", "training candidates whose predictability equals that at the cut", "examples"
+                "n_tied_at_cut",
+                "int64",
+                "training candidates as predictable as the last one removed; 0 if all were removed",
+                "examples",
             ),
             Column(
                 "n_never_held_out", "int64", "training rows in every subset, so of unknown predictability", "examples"
@@ -178,7 +181,9 @@ _LIST = [
             Column("evaluation_accuracy_retained", "float64", "the same over rows kept by this round", "share", True),
             Column("n_converged", "int64", "fits that met the tolerance", "classifiers"),
             Column("n_stopped", "int64", "fits that met the iteration limit", "classifiers"),
-            Column("n_failed", "int64", "fits with a non-finite objective", "classifiers"),
+            Column(
+                "n_failed", "int64", "fits that could go no further: not finite, or no step is lower", "classifiers"
+            ),
             Column("max_gradient_norm", "float64", "largest gradient entry of any fit, per training row"),
             Column("n_passes", "int64", "passes over the data that the fits took", "passes"),
             Column("stop_reason", "string", "why filtering ended after this round; null: it went on", nullable=True),

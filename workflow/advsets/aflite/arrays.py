@@ -80,7 +80,7 @@ def _copy_vectors(where: str, vectors: NDArray[Any], order: NDArray[np.int64]) -
     _check_numeric(where, vectors)
     x = np.empty(vectors.shape, dtype=np.float32)
     with np.errstate(over="ignore"):
-        for _, rows in blocks(len(order)):
+        for _, rows in blocks(len(order), vectors.shape[1]):
             x[rows] = vectors[order[rows]]
     return x
 

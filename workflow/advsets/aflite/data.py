@@ -6,6 +6,7 @@ Labels are indices into `label_order` (names sorted), or for multiple choice the
 right candidate. Features are standardised by the mean and the population standard deviation
 of the training rows at the start of filtering (all candidates, for multiple choice), both
 computed in float64; a feature that is constant there becomes 0 there (scale 1).
+Groups hold within a split: rows of one `group_id` in both splits do not leave together.
 `Split.shrink` lets go of rows that have left, in place, so that memory stays at one copy.
 """
 

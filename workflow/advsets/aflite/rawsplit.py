@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from advsets.errors import UserError, allowed
 
-BLOCK_ROWS = 4096
+BLOCK_VALUES = 2**19
+"""Feature values worked on at a time: 4 MiB in float64."""
 SHOWN = 3
 """Ids named in a message."""
 
@@ -44,11 +45,11 @@ class RawSplit:
 
     def check(self) -> None:
         """Raise `UserError` for values that no filter can use."""
+        if self.offsets is not None:
+            self._check_candidates(np.diff(self.offsets))
         if self.x.shape[1] == 0:
             raise UserError(f"{self.where}: vectors have no elements; allowed: at least one feature; write them again")
         check_finite(self.where, self.ids, self.x, self.offsets, "NaN, infinite or too large for float32")
-        if self.offsets is not None:
-            self._check_candidates(np.diff(self.offsets))
 
     def _check_candidates(self, n_candidates: NDArray[np.int64]) -> None:
         if (n_candidates < 2).any():
@@ -98,7 +99,7 @@ def check_finite(
     where: str, ids: Sequence[str], x: NDArray[np.float32], offsets: NDArray[np.int64] | None, what: str
 ) -> None:
     """Raise `UserError` naming the first examples with values that are not finite."""
-    bad = [start + np.flatnonzero(~np.isfinite(x[rows]).all(axis=1)) for start, rows in blocks(len(x))]
+    bad = [start + np.flatnonzero(~np.isfinite(x[rows]).all(axis=1)) for start, rows in blocks(*x.shape)]
     rows = np.concatenate(bad) if bad else np.zeros(0, dtype=np.int64)
     if len(rows) == 0:
         return
@@ -110,10 +111,11 @@ def check_finite(
     )
 
 
-def blocks(n_rows: int) -> Iterator[tuple[int, slice]]:
-    """Start and slice of each block of rows."""
-    for start in range(0, n_rows, BLOCK_ROWS):
-        yield start, slice(start, min(start + BLOCK_ROWS, n_rows))
+def blocks(n_rows: int, n_features: int) -> Iterator[tuple[int, slice]]:
+    """Start and slice of each block of rows, `BLOCK_VALUES` values or one row."""
+    step = max(1, BLOCK_VALUES // max(1, n_features))
+    for start in range(0, n_rows, step):
+        yield start, slice(start, min(start + step, n_rows))
 
 
 def spans(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -21,7 +22,9 @@ from advsets.aflite.rawsplit import RawSplit, canonical_order, check_labels, spa
 from advsets.errors import UserError, allowed
 from advsets.io import parquet_schema
 
-BATCH_ROWS = 4096
+BATCH_VALUES = 2**18
+"""Vector elements read at a time: decoding a batch takes about ten times its size."""
+BUFFER_BYTES = 2**20
 VECTOR_TYPES = "a list of float16, float32 or float64"
 
 
@@ -38,7 +41,7 @@ def read_split(path: Path) -> RawSplit:
     where = str(path)
     schema = parquet_schema(path)
     vectors = _vector_column(where, schema)
-    file = pq.ParquetFile(path)
+    file = pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
     names = ["example_id", "label", *(["group_id"] if "group_id" in schema.names else [])]
     small = file.read(columns=names)
     ids = _strings(where, small["example_id"])
@@ -109,8 +112,12 @@ def _pick(values: list[str | None], order: NDArray[np.int64]) -> list[str | None
 
 def _batches(file: pq.ParquetFile, column: str) -> Iterator[tuple[int, pa.Array]]:
     """First row and values of each batch, in file order."""
-    first = 0
-    for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=[column]):
+    first, meta = 0, file.metadata
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    n_values = sum(chunk.num_values for chunk in chunks if chunk.path_in_schema.split(".")[0] == column)
+    n_rows = max(1, BATCH_VALUES * meta.num_rows // max(1, n_values))
+    for batch in file.iter_batches(batch_size=n_rows, columns=[column], use_threads=False):
         yield first, batch.column(0)
         first += len(batch)
 
@@ -129,7 +136,7 @@ def _read_vectors(
             raise _ragged(where, str(ids[row]), int(lengths[row - first]), width)
         if x is None:
             x = np.empty((len(order), width), dtype=np.float32)
-        x[place[first : first + len(column)]] = _values(where, column).reshape(-1, width)
+        x[place[first : first + len(column)]] = _values(column).reshape(len(column), width)
     assert x is not None
     return x
 
@@ -155,7 +162,7 @@ def _read_candidates(
     x = np.empty((int(offsets[-1]), width or 0), dtype=np.float32)
     for first, column in _batches(file, "candidates"):
         rows = spans(starts[first : first + len(column)], counts[first : first + len(column)])
-        x[rows] = _values(where, column.flatten()).reshape(len(rows), -1)
+        x[rows] = _values(column.flatten()).reshape(len(rows), x.shape[1])
     return x, offsets
 
 
@@ -166,14 +173,16 @@ def _lengths(where: str, column: pa.Array, ids: list[str | None]) -> NDArray[np.
         raise UserError(f"{where}: example {ids[row]!r} has no vector; allowed: one in every row; embed it or drop it")
     if pa.types.is_fixed_size_list(column.type):
         return np.full(len(column), column.type.list_size, dtype=np.int64)
-    return np.diff(column.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
+    return np.diff(np.from_dlpack(column.offsets)).astype(np.int64)
 
 
-def _values(where: str, column: pa.Array) -> NDArray[np.floating]:
+def _values(column: pa.Array) -> NDArray[np.floating]:
     """Elements of all lists, one after the other; null elements become nan and fail the check for finite values."""
-    values = column.flatten().to_numpy(zero_copy_only=False)
+    values = column.flatten()
+    if values.null_count:
+        values = pc.fill_null(values, float("nan"))
     with np.errstate(over="ignore"):
-        return values.astype(np.float32, copy=False)
+        return np.from_dlpack(values).astype(np.float32, copy=False)
 
 
 def _ragged(where: str, example_id: str, found: int, wanted: int) -> UserError:

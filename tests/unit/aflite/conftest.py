@@ -1,0 +1,57 @@
+"""Small filtering problems, as arrays and as Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def make_rows() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """`make_rows(n, n_classes, n_features, seed)`: vectors and labels, half of them easy to tell."""
+
+    def make(n: int = 160, n_classes: int = 2, n_features: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        y = rng.integers(n_classes, size=n)
+        centres = np.random.default_rng(99).normal(size=(n_classes, n_features)) * 2
+        X = centres[y] * rng.random((n, 1)) + rng.normal(size=(n, n_features))
+        return X.astype(np.float32), y
+
+    return make
+
+
+@pytest.fixture
+def write_rows() -> Callable[..., Path]:
+    """`write_rows(path, X, y, ids, groups)`: a file of embeddings, or of candidates for three axes."""
+
+    def write(path: Path, X: Any, y: Any, ids: Any = None, groups: Any = None, **columns: Any) -> Path:
+        n = len(y)
+        table: dict[str, Any] = {
+            "example_id": [f"{path.stem}-{i:05d}" for i in range(n)] if ids is None else list(ids),
+            "label": [str(label) for label in y],
+        }
+        name = "candidates" if isinstance(X, np.ndarray) and X.ndim == 3 else "embedding"
+        table[name] = X.tolist() if isinstance(X, np.ndarray) else X
+        if groups is not None:
+            table["group_id"] = list(groups)
+        table.update(columns)
+        pq.write_table(pa.table(table), path, row_group_size=64)
+        return path
+
+    return write

@@ -22,6 +22,7 @@ except OSError as error:
     raise WorkflowError(describe_os_error(error)) from None
 
 DOWNLOADS = "results/downloads"
+CHAIN = f"{RUN}/aflite/{{dataset}}/{{adversary}}/seed{{seed}}"
 DATASETS = config["dataset_rows"]
 MODELS = config["model_rows"]
 DATASETS_READ = {name: settings.without_display(row) for name, row in DATASETS.items()}
@@ -82,6 +83,39 @@ def filtered_of(dataset, table="retained"):
         adversary=config["adversaries"],
         seed=SEEDS["adversary"],
     )
+
+
+def previous_node(wildcards):
+    """The node before this one, by its parts."""
+    stem = f"{CHAIN}/nodes/{int(wildcards.node) - 1:03d}".format(**wildcards)
+    return {"previous": f"{stem}.json", "state": f"{stem}.state.parquet"}
+
+
+def evaluation_params(wildcards):
+    """What the evaluation must know besides its tables."""
+    return {
+        "dataset_row": DATASETS[wildcards.dataset],
+        "model_rows": MODELS,
+        "model_runs": runs_of(config["evaluated_models"], "evaluated_model"),
+        "adversary_runs": runs_of(config["adversaries"], "adversary"),
+        "settings": {**config["evaluate"], "seed": config["seed"]},
+    }
+
+
+def figure_tables(wildcards):
+    """Input files of one figure, by table name."""
+    tables = FIGURES[wildcards.figure]["tables"]
+    filter_tables = {"rounds", "round_scores", "retained"}
+    return {
+        table: (
+            [path for dataset in DATASETS for path in filtered_of(dataset, table)]
+            if table in filter_tables
+            else expand(
+                f"{RUN}/evaluation/{{dataset}}/{table}.parquet", dataset=DATASETS
+            )
+        )
+        for table in tables
+    }
 
 
 def final_files():

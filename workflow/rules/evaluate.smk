@@ -3,17 +3,6 @@
 EVALUATION = f"{RUN}/evaluation/{{dataset}}"
 
 
-def evaluation_params(wildcards):
-    """What the evaluation must know besides its tables."""
-    return {
-        "dataset_row": DATASETS[wildcards.dataset],
-        "model_rows": MODELS,
-        "model_runs": runs_of(config["evaluated_models"], "evaluated_model"),
-        "adversary_runs": runs_of(config["adversaries"], "adversary"),
-        "settings": {**config["evaluate"], "seed": config["seed"]},
-    }
-
-
 rule evaluate_models:
     input:
         examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",

@@ -2,22 +2,6 @@
 # the CSV behind it. A figure asks only for its own tables, so one figure runs only its stages.
 
 
-def figure_tables(wildcards):
-    """Input files of one figure, by table name."""
-    tables = FIGURES[wildcards.figure]["tables"]
-    filter_tables = {"rounds", "round_scores", "retained"}
-    return {
-        table: (
-            [path for dataset in DATASETS for path in filtered_of(dataset, table)]
-            if table in filter_tables
-            else expand(
-                f"{RUN}/evaluation/{{dataset}}/{table}.parquet", dataset=DATASETS
-            )
-        )
-        for table in tables
-    }
-
-
 rule figure:
     input:
         unpack(figure_tables),

@@ -1,6 +1,5 @@
 # Needs: the embeddings of one adversary. Gives: one chain of nodes per data set, adversary and
 # seed, from state to state (nodes after the stop pass the state on), and its collected tables.
-CHAIN = f"{RUN}/aflite/{{dataset}}/{{adversary}}/seed{{seed}}"
 EMBEDDINGS = f"{RUN}/embeddings/{{dataset}}/{{adversary}}/seed{{seed}}"
 FILTER = settings.part(config, "filter", without=["rounds_per_job"])
 
@@ -27,12 +26,6 @@ rule filter_start:
         "Checking embeddings of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:
         "../scripts/filter_start.py"
-
-
-def previous_node(wildcards):
-    """The node before this one, by its parts."""
-    stem = f"{CHAIN}/nodes/{int(wildcards.node) - 1:03d}".format(**wildcards)
-    return {"previous": f"{stem}.json", "state": f"{stem}.state.parquet"}
 
 
 rule filter_rounds:

@@ -76,6 +76,12 @@ def _config(kind: str, n_words: int):
                 decoder_start_token_id=3,
                 forced_eos_token_id=None,
             )
+        case "gpt2":
+            return t.GPT2Config(
+                vocab_size=n_words, n_positions=64, n_embd=32, n_layer=1, n_head=2, bos_token_id=2, eos_token_id=3
+            )
+        case "t5":
+            return t.T5Config(vocab_size=n_words, d_model=32, d_kv=16, d_ff=48, num_layers=1, num_heads=2)
     raise ValueError(kind)
 
 

@@ -88,6 +88,8 @@ def test_layers_are_cut_from_above(kit, miniature, kind):
         ("bert", {"n_layers": 3}, "n_layers 3: the model has 2 layers; allowed: 0 to 2"),
         ("bart", {"n_layers": 1, "pooling": "last"}, "n_layers 1: BartConfig has an encoder and a decoder"),
         ("bart", {}, "pooling 'first': the first token of BartConfig's decoder sees no text; allowed: last, mean"),
+        ("t5", {"pooling": "last"}, "T5Model makes no decoder input of the text"),
+        ("gpt2", {}, "pooling 'first': the first token of GPT2Config's decoder sees no text"),
         ("bert", {"n_layers": 0}, "pooling 'first' with n_layers: 0 is the same vector for every text; allowed: mean"),
         ("bert", {"config_overrides": {"hidden_size": 8}}, "config_overrides with random_init: false"),
         ("bert", {"config_overrides": {"hiden_size": 8}, "random_init": True}, "'hiden_size' is no key of BertConfig"),

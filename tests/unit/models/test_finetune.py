@@ -5,9 +5,12 @@ import json
 
 import polars as pl
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from advsets.errors import UserError
 from advsets.io import read_table
+from advsets.models import finetune
 from advsets.models.training import learning_rate
 
 
@@ -38,6 +41,21 @@ def test_own_head_learns_a_trivial_task(kit, tmp_path, kind, row):
     checkpoint = kit.tune(kind, kit.sentences(96), tmp_path, settings=settings, **row)
     assert json.loads((checkpoint / "advsets.json").read_text())["head"] == "advsets"
     assert _accuracy(kit, checkpoint, kit.sentences(40), tmp_path / "p.parquet") > 0.9
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_learns_too(kit, tmp_path, monkeypatch, dtype):
+    monkeypatch.setattr(finetune, "half_dtype", lambda *_, **__: dtype)
+    checkpoint = kit.tune("bert", kit.sentences(96), tmp_path)
+    weights = load_file(checkpoint / "model.safetensors").values()
+    assert all(tensor.dtype == torch.float32 for tensor in weights)
+    assert _accuracy(kit, checkpoint, kit.sentences(40), tmp_path / "p.parquet") > 0.9
+
+
+def test_a_gradient_that_is_not_finite_stops_with_the_ids_of_its_batch(kit, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: torch.tensor(torch.nan))
+    with pytest.raises(UserError, match="the gradient of step 1 is not finite; its batch: e000"):
+        kit.tune("bert", kit.sentences(32), tmp_path)
 
 
 def test_sentence_pairs_are_told_apart(kit, tmp_path):
@@ -80,8 +98,6 @@ def test_row_order_does_not_matter_and_the_seed_does(kit, tmp_path):
 
 
 def test_frozen_embeddings_stay_as_they_are(kit, miniature, tmp_path):
-    from safetensors.torch import load_file
-
     checkpoint = kit.tune("bert", kit.sentences(32), tmp_path, freeze="embeddings")
     before, after = load_file(miniature("bert") / "model.safetensors"), load_file(checkpoint / "model.safetensors")
     words, layer = "embeddings.word_embeddings.weight", "encoder.layer.0.output.dense.weight"

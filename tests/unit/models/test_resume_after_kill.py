@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import signal
+import pickle
+import resource
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,9 @@ import polars as pl
 import pytest
 import torch
 
+from advsets.errors import UserError
 from advsets.models import inference, resume
+from advsets.models.checkpoint import load_checkpoint, save_checkpoint
 from advsets.models.finetune import fine_tune
 
 KILLED = """
@@ -22,6 +25,8 @@ KILLED = """
 
     torch.set_num_threads(1)
     from advsets.models import embed, finetune, inference, training
+
+    inference.SHARD_ROWS = 8
 
     def killed_on_call(module, name, n):
         original, calls = getattr(module, name), []
@@ -34,76 +39,68 @@ KILLED = """
 
         setattr(module, name, counted)
 
-    job, arguments, keywords = pickle.load(open(sys.argv[1], "rb"))
-    if job == "embed":
-        inference.SHARD_ROWS = 8
-        killed_on_call(inference, "_write_shard", 4)
-        embed.embed(*arguments, **keywords)
-    else:
-        killed_on_call(training, "_step", 17)
-        finetune.fine_tune(*arguments, **keywords)
+    killed_on_call(inference, "_write_shard", 4)
+    killed_on_call(training, "_step", 17)
+    for function, (arguments, keywords) in zip(
+        (finetune.fine_tune, embed.embed), pickle.load(open(sys.argv[1], "rb")), strict=True
+    ):
+        child = os.fork()
+        if child == 0:
+            function(*arguments, **keywords)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 """
 
 
-def _run_killed(tmp_path, *job):
-    import pickle
+@pytest.fixture(scope="module")
+def killed(kit, tuned, tmp_path_factory):
+    """Arguments of a fine-tuning and of an embedding run that were killed; one interpreter starts both."""
+    folder = tmp_path_factory.mktemp("killed")
+    settings = dataclasses.replace(kit.FINE_TUNE, epochs=3, checkpoint_every_steps=5)
+    tuning = (kit.model_row(), kit.model_json("bert"), kit.dataset_row(), kit.sentences(70), settings)
+    paths = {"out": folder / "checkpoint", "log": folder / "log.parquet", "work": folder / "work"}
+    embedding = (tuned, kit.sentences(60), folder / "e.parquet", kit.INFERENCE)
+    jobs = [(tuning, {"seed": 3, "device": "cpu", **paths}), (embedding, {"device": "cpu"})]
+    (folder / "jobs.pickle").write_bytes(pickle.dumps(jobs))
+    (folder / "killed.py").write_text(textwrap.dedent(KILLED))
+    command = [sys.executable, folder / "killed.py", folder / "jobs.pickle"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return jobs
 
-    (tmp_path / "job.pickle").write_bytes(pickle.dumps(job))
-    (tmp_path / "job.py").write_text(textwrap.dedent(KILLED))
-    done = subprocess.run(
-        [sys.executable, tmp_path / "job.py", tmp_path / "job.pickle"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
 
-
-@pytest.fixture
-def settings(kit):
-    return dataclasses.replace(kit.FINE_TUNE, epochs=3, checkpoint_every_steps=5)
-
-
-def test_fine_tuning_goes_on_to_the_same_weights_bit_for_bit(kit, settings, tmp_path, capsys):
-    def job(name):
-        out = tmp_path / name
-        paths = {"out": out / "checkpoint", "log": out / "log.parquet", "work": out / "work"}
-        arguments = (kit.model_row(), kit.model_json("bert"), kit.dataset_row(), kit.sentences(70), settings)
-        return arguments, {"seed": 3, "device": "cpu", **paths}
-
-    arguments, keywords = job("whole")
-    fine_tune(*arguments, **keywords)
-    arguments, keywords = job("killed")
-    _run_killed(tmp_path, "fine_tune", arguments, keywords)
+def test_fine_tuning_goes_on_to_the_same_weights_bit_for_bit(killed, tmp_path, capsys):
+    arguments, keywords = killed[0]
     assert not keywords["out"].exists()
     assert (keywords["work"] / "state.pt").exists()
-    capsys.readouterr()
     fine_tune(*arguments, **keywords)
     assert "going on after step 15 of 21" in capsys.readouterr().err
-    for name in ("model.safetensors", "advsets.json"):
-        assert (tmp_path / "killed/checkpoint" / name).read_bytes() == (
-            tmp_path / "whole/checkpoint" / name
-        ).read_bytes()
-    whole, resumed = (
-        pl.read_parquet(tmp_path / name / "log.parquet").drop("duration_s") for name in ("whole", "killed")
-    )
-    assert resumed.equals(whole)
     assert not keywords["work"].exists()
+    whole = {"out": tmp_path / "checkpoint", "log": tmp_path / "log.parquet", "work": tmp_path / "work"}
+    fine_tune(*arguments, **(keywords | whole))
+    for name in ("model.safetensors", "advsets.json"):
+        assert (keywords["out"] / name).read_bytes() == (tmp_path / "checkpoint" / name).read_bytes()
+    logs = [pl.read_parquet(path).drop("duration_s") for path in (keywords["log"], whole["log"])]
+    assert logs[0].equals(logs[1])
 
 
-def test_embedding_keeps_finished_shards(kit, tuned, tmp_path, monkeypatch):
+def test_embedding_keeps_finished_shards(kit, killed, tmp_path, monkeypatch):
     monkeypatch.setattr(inference, "SHARD_ROWS", 8)
-    out = tmp_path / "e.parquet"
-    _run_killed(tmp_path, "embed", (tuned, kit.sentences(60), out, kit.INFERENCE), {"device": "cpu"})
+    checkpoint, examples, out, _ = killed[1][0]
     assert not out.exists()
-    (parts,) = tmp_path.glob(".e.parquet.*.parts")
+    (parts,) = out.parent.glob(".e.parquet.*.parts")
     assert len(list(parts.glob("*.parquet"))) == 3
-    computed = []
-    write = inference._write_shard
-    monkeypatch.setattr(
-        inference, "_write_shard", lambda shard, path, table: (computed.append(path.name), write(shard, path, table))
-    )
-    resumed = kit.embed(tuned, kit.sentences(60), out)
+    computed, write = [], inference._write_shard
+
+    def counted(shard, path, table):
+        computed.append(path.name)
+        write(shard, path, table)
+
+    monkeypatch.setattr(inference, "_write_shard", counted)
+    resumed = kit.embed(checkpoint, examples, out)
     assert len(computed) == 5
     assert not parts.exists()
-    assert resumed.equals(kit.embed(tuned, kit.sentences(60), tmp_path / "whole.parquet"))
+    assert resumed.equals(kit.embed(checkpoint, examples, tmp_path / "whole.parquet"))
 
 
 def test_the_state_of_another_run_is_not_taken_over(tmp_path):
@@ -114,8 +111,6 @@ def test_the_state_of_another_run_is_not_taken_over(tmp_path):
 
 
 def test_saved_weights_that_do_not_fit_are_a_fault(kit, tuned):
-    from advsets.models.checkpoint import load_checkpoint
-
     classifier = load_checkpoint(tuned, torch.device("cpu")).classifier.requires_grad_(True)
     weights = resume.trained_weights(classifier)
     weights.pop("network.classifier.bias")
@@ -129,3 +124,26 @@ def test_a_finished_checkpoint_is_replaced_whole(kit, tmp_path):
         checkpoint = kit.tune("bert", kit.sentences(32), tmp_path, settings=settings, seed=seed)
     assert json.loads((checkpoint / "advsets.json").read_text())["seed"] == 1
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+@pytest.fixture
+def small_disk():
+    """A limit of 20 kB on the size of a file stands in for a full disk; the weights take 75 kB."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_told_with_the_state_it_stopped_at(kit, tmp_path, small_disk):
+    kit.model_json("bert")
+    with pytest.raises(OSError, match=r"work/state.pt|work/best.pt"):
+        kit.tune("bert", kit.sentences(32), tmp_path)
+    assert [p for p in tmp_path.rglob("*") if p.name.endswith(".part")] == []
+
+
+def test_a_full_disk_leaves_no_half_written_checkpoint(tuned, tmp_path, small_disk):
+    loaded = load_checkpoint(tuned, torch.device("cpu"))
+    with pytest.raises(UserError, match="checkpoint: weights cannot be written.*free some disk space"):
+        save_checkpoint(loaded.classifier, loaded.tokenizer, loaded.description, tmp_path / "checkpoint")
+    assert list(tmp_path.iterdir()) == []

@@ -105,16 +105,19 @@ def _cut_layers(config: Any, model: ModelRow) -> None:
         config.layer_types = config.layer_types[: model.n_layers]
 
 
+def reads_last_token(config: Any) -> bool:
+    """Whether the first token knows nothing of the text: decoders, alone or behind an encoder."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    decoder = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
+    return bool(config.is_encoder_decoder) or decoder
+
+
 def has_native_head(config: Any) -> bool:
     """Whether transformers has a sequence classification class fed by the first token."""
-    from transformers import (
-        MODEL_FOR_CAUSAL_LM_MAPPING,
-        MODEL_FOR_MASKED_LM_MAPPING,
-        MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
-    )
+    from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
 
-    reads_last = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
-    return type(config) in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING and not (config.is_encoder_decoder or reads_last)
+    return type(config) in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING and not reads_last_token(config)
 
 
 def load_network(folder: Path, config: Any, *, native_head: bool, random_init: bool, strict_head: bool) -> nn.Module:

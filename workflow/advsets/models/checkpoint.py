@@ -10,9 +10,11 @@ an off-the-shelf sequence classification checkpoint.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,26 +83,40 @@ def save_checkpoint(classifier: Classifier, tokenizer: Any, description: dict[st
     """Write a checkpoint folder; it gets its name only when it is whole."""
     from safetensors.torch import save_file
 
+    with _folder_being_written(out) as partial:
+        with backbone.quiet():
+            classifier.network.save_pretrained(partial)
+            tokenizer.save_pretrained(partial)
+        if classifier.head is not None:
+            head = {name: tensor.contiguous().cpu() for name, tensor in classifier.head.state_dict().items()}
+            save_file(head, partial / _HEAD)
+        whole = {
+            **description,
+            "format": 1,
+            "head": "transformers" if classifier.head is None else "advsets",
+            "words_only": classifier.words_only,
+            "tokenizer": tokenizer_record(tokenizer),
+            "weights_sha256": hash_weights(partial),
+        }
+        write_json(partial / DESCRIPTION, whole)
+
+
+@contextlib.contextmanager
+def _folder_being_written(out: Path) -> Iterator[Path]:
+    """Folder beside `out` that takes its place on success and is removed on failure."""
+    from safetensors import SafetensorError
+
     partial = out.with_name(f".{out.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    with backbone.quiet():
-        classifier.network.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-    if classifier.head is not None:
-        head = {name: tensor.contiguous().cpu() for name, tensor in classifier.head.state_dict().items()}
-        save_file(head, partial / _HEAD)
-    whole = {
-        **description,
-        "format": 1,
-        "head": "transformers" if classifier.head is None else "advsets",
-        "words_only": classifier.words_only,
-        "tokenizer": tokenizer_record(tokenizer),
-        "weights_sha256": hash_weights(partial),
-    }
-    write_json(partial / DESCRIPTION, whole)
-    shutil.rmtree(out, ignore_errors=True)
-    os.replace(partial, out)
+    try:
+        yield partial
+        shutil.rmtree(out, ignore_errors=True)
+        os.replace(partial, out)
+    except SafetensorError as error:
+        raise UserError(f"{out}: weights cannot be written ({error}); free some disk space and run again") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:

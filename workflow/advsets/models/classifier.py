@@ -12,6 +12,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from advsets.errors import UserError
@@ -112,6 +113,8 @@ def new_classifier(model: ModelRow, folder: Path, config: Any, task: str, class_
     if not native:
         n_outputs = 1 if task == MULTIPLE_CHOICE else len(class_names)
         classifier.head = Head(classifier.n_features, n_outputs, head_dropout(config))
+    if config.is_encoder_decoder:
+        _require_own_decoder_inputs(model, classifier)
     classifier.freeze(model.freeze)
     return classifier
 
@@ -131,11 +134,23 @@ def _check_pooling(model: ModelRow, config: Any) -> None:
             f"models: {model.name}: pooling {model.pooling!r} with n_layers: 0 is the same vector for every text;"
             " allowed: mean; set pooling: mean"
         )
-    if config.is_encoder_decoder and model.pooling == "first":
+    if model.pooling == "first" and backbone.reads_last_token(config):
         raise UserError(
             f"models: {model.name}: pooling 'first': the first token of {type(config).__name__}'s decoder sees no text;"
             " allowed: last, mean; set pooling: last"
         )
+
+
+def _require_own_decoder_inputs(model: ModelRow, classifier: Classifier) -> None:
+    """Some encoder-decoder classes shift the text into the decoder, as BART does; others want it given."""
+    one_token = torch.ones((1, 1), dtype=torch.long)
+    try:
+        classifier.eval().vectors({"input_ids": one_token, "attention_mask": one_token})
+    except ValueError:
+        raise UserError(
+            f"models: {model.name}: {type(classifier.network).__name__} makes no decoder input of the text;"
+            " allowed: encoders, decoders, and encoder-decoder models like BART; choose another model"
+        ) from None
 
 
 def check_length(classifier: Classifier, max_length: int, where: str) -> None:

@@ -44,14 +44,14 @@ def restore_weights(classifier: Classifier, weights: dict[str, Tensor]) -> None:
 
 def save_weights(weights: dict[str, Tensor], path: Path) -> None:
     """Write weights atomically."""
-    with atomic_path(path) as temporary:
-        torch.save(weights, temporary)
+    with atomic_path(path) as temporary, temporary.open("wb") as handle:  # given a path, torch hides disk errors
+        torch.save(weights, handle)
 
 
 def save_state(state: dict[str, Any], work: Path) -> None:
     """Write the state of a run atomically."""
-    with atomic_path(work / "state.pt") as temporary:
-        torch.save(state, temporary)
+    with atomic_path(work / "state.pt") as temporary, temporary.open("wb") as handle:
+        torch.save(state, handle)
 
 
 def read_state(work: Path, key: str) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ def test_spread_moves_only_what_it_must() -> None:
 
 def test_shorten_keeps_both_ends() -> None:
     assert layout.shorten("short") == "short"
-    assert layout.shorten("organisation/very-long-model-name-large-17") == "organisation…name-large-17"
+    assert layout.shorten("organisation/very-long-model-name-large-17") == "organisation/v…l-name-large-17"
     assert len(layout.shorten("x" * 99)) == layout.LONGEST_NAME
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -23,10 +24,7 @@ _HUB_LICENCES = frozenset(
 )
 """Identifiers of the hub's list of licences that data sets commonly have; others become `other`."""
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"))
-_EMPTY = """
-> **This set is empty: the filter removed every example.** `load_dataset` cannot read a split
-> without examples.
->"""
+_EMPTY = "**This set is empty: the filter removed every example.** `load_dataset` cannot read a split without examples."
 
 
 @dataclass(frozen=True)
@@ -85,21 +83,29 @@ def _licence(licence: str) -> dict[str, str]:
 def _opening(facts: CardFacts) -> str:
     adversary = facts.adversary.title or facts.adversary.name
     kept, total = int(facts.rows["retained"].sum()), len(facts.rows)
-    empty = "" if kept else _EMPTY
-    return f"""# {facts.title}
+    what = _filled(
+        f"A harder evaluation set, made by adversarial filtering (AFLite): of the {total:,} examples of the"
+        f" evaluation set of *{facts.dataset.title}*, the {kept:,} are kept that linear classifiers on the"
+        f" representation of the adversary, *{adversary}*, do not predict reliably."
+    )
+    warning = _filled(
+        f"**This set is not fair to every model.** It was built against {adversary}. Models fine-tuned from"
+        f" the same base model, and to a lesser degree models of the same family ({facts.adversary.family}),"
+        " are at a disadvantage on it: their accuracy here understates them. Do not rank them against other"
+        " models on this set, and do not use the adversary's own accuracy as a measure of its difficulty."
+        " Filtering also **oversamples examples on which annotators agree little**, so errors here may be"
+        " contested labels; see the agreement before and after below. Report accuracy on the full"
+        " evaluation set, and on random subsets of the same size, beside accuracy on this one.",
+        "> ",
+    )
+    empty = "" if kept else f"{_filled(_EMPTY, '> ')}\n>\n"
+    return f"# {facts.title}\n\n{what}\n\n> [!WARNING]\n{empty}{warning}"
 
-A harder evaluation set, made by adversarial filtering (AFLite): of the {total:,} examples of the
-evaluation set of *{facts.dataset.title}*, the {kept:,} are kept that linear classifiers on the
-representation of the adversary, *{adversary}*, do not predict reliably.
 
-> [!WARNING]{empty}
-> **This set is not fair to every model.** It was built against {adversary}. Models fine-tuned from
-> the same base model, and to a lesser degree models of the same family ({facts.adversary.family}),
-> are at a disadvantage on it: their accuracy here understates them. Do not rank them against other
-> models on this set, and do not use the adversary's own accuracy as a measure of its difficulty.
-> Filtering also **oversamples examples on which annotators agree little**, so errors here may be
-> contested labels; see the agreement before and after below. Report accuracy on the full
-> evaluation set, and on random subsets of the same size, beside accuracy on this one."""
+def _filled(text: str, prefix: str = "") -> str:
+    return textwrap.fill(
+        text, 100, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _loading(facts: CardFacts) -> str:

@@ -28,8 +28,9 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     norm = _norm(data)
     for (name, part), block in zip(parts.items(), layout.blocks(figure, heights), strict=True):
         axes = block.subplots()
-        _map(block, axes, part, frames.of_dataset(tables, name)["rank_stability"], norm, context)
-        axes.set_title(context.dataset_title(name))
+        stability = frames.of_dataset(tables, name)["rank_stability"]
+        _map(block, axes, part, stability, norm, context)
+        layout.heading(block, f"{context.dataset_title(name)} ({frames.sizes(stability)})")
     figure.legend(handles=_legend(data), loc="outside lower left", ncols=3)
     return figure, data
 

@@ -70,6 +70,14 @@ def left_out(n_shown: int, n_all: int) -> str:
     return f"; {n_all - n_shown} of {n_all} adversaries not shown: strength unknown" if n_shown < n_all else ""
 
 
+def sizes(rank_stability: pl.DataFrame) -> str:
+    """ "n = 3,187; retained 835–1,574" of one data set; the full set's size follows from shares above 0."""
+    kept = rank_stability.filter(pl.col("n_retained") > 0)
+    full = (kept["n_retained"] / kept["retained_share"]).round()
+    start = f"n = {count_range(full)}; " if len(full) else ""
+    return f"{start}retained {count_range(rank_stability['n_retained'])}"
+
+
 def count_range(counts: Iterable[float]) -> str:
     """ "120" or "120–431", with thousands separated."""
     values = sorted(set(counts))

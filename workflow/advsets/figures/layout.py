@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter
 from advsets.figures import style
 
 LABEL_GAP_PT = 10.5
-LONGEST_NAME = 26
+LONGEST_NAME = 30
 POINT_PX = style.DRAWING_DPI / 72
 
 

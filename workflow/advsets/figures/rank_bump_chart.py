@@ -22,8 +22,9 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     ends = []
     for name, block in zip(names, layout.blocks(figure, [1] * len(names)), strict=True):
         axes = block.subplots()
-        ends.append((axes, _chart(axes, frames.of_dataset({**tables, "shown": data}, name), styles, context)))
-        layout.heading(block, f"{context.dataset_title(name)}: rank by accuracy, best on top")
+        own = frames.of_dataset({**tables, "shown": data}, name)
+        ends.append((axes, _chart(axes, own, styles, context)))
+        layout.heading(block, f"{context.dataset_title(name)} ({frames.sizes(own['rank_stability'])})")
     layout.settle(figure)
     for axes, sides in ends:
         for x, heights in sides.items():
@@ -102,4 +103,5 @@ def _frame(
     axes.set_yticks([])
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
+    axes.set_title("Rank by accuracy, best on top", fontsize=8, fontweight="normal")
     axes.set_xlabel("Adversary, from weakest to strongest (examples retained)")

@@ -116,9 +116,7 @@ def _frame(axes: Axes, places: dict[str, float], is_strength: bool) -> None:
 def _heading(data: pl.DataFrame, dataset: str, context: FigureContext) -> str:
     known = data.filter(pl.col("adversary_strength").is_not_null())["adversary"].n_unique()
     note = frames.left_out(known, data["adversary"].n_unique()) if known else ""
-    sizes = data.filter(pl.col("n_retained") > 0).select(pl.col("n_retained") / pl.col("retained_share")).to_series()
-    full = f"n = {frames.count_range(sizes.round())}; " if len(sizes) else ""
-    return f"{context.dataset_title(dataset)} ({full}retained {frames.count_range(data['n_retained'])}{note})"
+    return f"{context.dataset_title(dataset)} ({frames.sizes(data)}{note})"
 
 
 def _legend(data: pl.DataFrame) -> list[Line2D]:

@@ -1,5 +1,6 @@
 # Configuration, names and paths. Needs: the merged configuration. Gives: RUN, the wildcard
 # constraints, the list of final files, and the input functions that several stages share.
+import os
 import re
 from pathlib import Path
 
@@ -60,6 +61,14 @@ wildcard_constraints:
     split="train|evaluation",
     figure=either(FIGURES),
     extension="pdf|png|csv",
+
+
+def source_files(wildcards):
+    """Local files that a data set is read from, so that an edit of one is noticed."""
+    source = DATASETS[wildcards.dataset]["source"]
+    keys = ("train", "evaluation", "train_labels", "evaluation_labels")
+    named = [source[key] for key in keys if source["kind"] == "file" and source[key]]
+    return [path for path in map(os.path.expandvars, named) if Path(path).is_file()]
 
 
 def runs_of(models, role):

@@ -3,6 +3,8 @@
 
 
 rule fetch_dataset:
+    input:
+        source_files,
     output:
         record=f"{DOWNLOADS}/datasets/{{dataset}}/source.json",
     log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 from dataclasses import fields
 from pathlib import Path
@@ -174,3 +175,10 @@ def bad(kind: str, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 def test_bad_input_is_refused(make_rows, kind: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         model().fit(**bad(kind, *make_rows(60)))
+
+
+def test_the_example_of_the_docstring_runs() -> None:
+    from advsets.aflite import estimator
+
+    failed, n_tried = doctest.testmod(estimator)
+    assert failed == 0 and n_tried > 5

@@ -21,7 +21,7 @@ rule filter_start:
     params:
         settings=FILTER,
         seed=config["seed"],
-        code=code_version("aflite/chain.py", "aflite/data.py", "aflite/settings.py"),
+        code=code_version("aflite", "seeding.py"),
     message:
         "Checking embeddings of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:
@@ -78,7 +78,14 @@ rule filter_collect:
     conda:
         ENV
     params:
-        code=code_version("aflite/chain.py", "tables.py", "io.py"),
+        code=code_version(
+            "aflite/chain.py",
+            "aflite/nodes.py",
+            "aflite/rounds.py",
+            "aflite/state.py",
+            "tables.py",
+            "io.py",
+        ),
     message:
         "Collecting the rounds of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:

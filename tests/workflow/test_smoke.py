@@ -75,7 +75,7 @@ def test_plan_of_one_figure_has_only_its_stages(workspace) -> None:
     done = workspace.run("-n", "results/smoke/figures/retained_share_by_round.pdf", *SMOKE)
     assert done.returncode == 0, done.stdout
     counts = dict(re.findall(r"^(\w+) +(\d+)$", done.stdout, re.MULTILINE))
-    assert "filter_collect" in counts and "figure" in counts
+    assert "filter_collect" in counts and "draw_retained_share_by_round" in counts
     assert "predict" not in counts and "evaluate_models" not in counts
     assert counts["fine_tune"] == "2"
 

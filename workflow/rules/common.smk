@@ -41,6 +41,7 @@ CLASSIFIER = [
         "precision",
     )
 ]
+DRAWING = ["context", "frames", "inputs", "layout", "registry", "style"]
 GPU = 0 if config["device"] == "cpu" else 1
 N_NODES = -(-config["filter"]["max_rounds"] // config["filter"]["rounds_per_job"])
 
@@ -59,7 +60,6 @@ wildcard_constraints:
     seed=r"\d+",
     node=r"\d{3}",
     split="train|evaluation",
-    figure=either(FIGURES),
     extension="pdf|png|csv",
 
 
@@ -111,9 +111,8 @@ def evaluation_params(wildcards):
     }
 
 
-def figure_tables(wildcards):
+def figure_tables(tables):
     """Input files of one figure, by table name."""
-    tables = FIGURES[wildcards.figure]["tables"]
     filter_tables = {"rounds", "round_scores", "retained"}
     return {
         table: (

@@ -26,7 +26,7 @@ def main() -> None:
         )
         paths = {name: [files] if isinstance(files, str) else list(files) for name, files in snakemake.input.items()}
         tables = read_tables(paths, list(params.dataset_rows), params.adversary_runs)
-        save(*draw(snakemake.wildcards.figure, tables, context), Path(snakemake.output.pdf).with_suffix(""))
+        save(*draw(params.figure, tables, context), Path(snakemake.output.pdf).with_suffix(""))
 
 
 main()

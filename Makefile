@@ -12,6 +12,8 @@ CORES ?= 2
 DEMO := results/demo
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_DISABLE_TELEMETRY := 1
+# Without compiled modules every job would spend most of its start-up on compiling.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test lint docs clean
 
@@ -25,7 +27,7 @@ $(READY): pyproject.toml envs/constraints.txt
 	@echo "Setting up $(VENV) (once; downloads about 1 GB, more where torch comes with CUDA)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --python $(BIN)/python -c envs/constraints.txt -e '.[dev,slurm]'
+	@UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c envs/constraints.txt -e '.[dev,slurm]'
 	@touch $(READY)
 
 demo: $(READY)

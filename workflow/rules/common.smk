@@ -111,6 +111,11 @@ def evaluation_params(wildcards):
     }
 
 
+def agreement_params(wildcards):
+    """The same where no model is scored."""
+    return {**evaluation_params(wildcards), "model_runs": []}
+
+
 def figure_tables(tables):
     """Input files of one figure, by table name."""
     filter_tables = {"rounds", "round_scores", "retained"}

@@ -29,7 +29,7 @@ rule evaluate_models:
     message:
         "Scoring every evaluated model on every subset of {wildcards.dataset}"
     script:
-        "../scripts/evaluate_models.py"
+        "../scripts/evaluate.py"
 
 
 rule evaluate_agreement:
@@ -47,12 +47,12 @@ rule evaluate_agreement:
     conda:
         ENV
     params:
-        study=evaluation_params,
+        study=agreement_params,
         code=code_version("evaluation", "stats"),
     message:
         "Comparing annotator agreement of what {wildcards.dataset} keeps"
     script:
-        "../scripts/evaluate_agreement.py"
+        "../scripts/evaluate.py"
 
 
 rule write_findings:

@@ -1,4 +1,4 @@
-"""Score every evaluated model on the full set, every filtered subset and random subsets.
+"""Make evaluation tables of one data set: those that the rule names as outputs.
 
 | output | content |
 |---|---|
@@ -20,7 +20,7 @@ def main() -> None:
             DatasetRow.from_config(snakemake.wildcards.dataset, params["dataset_row"]),
             [ModelRow.from_config(name, row) for name, row in params["model_rows"].items()],
             Path(files.examples),
-            dict(zip(map(tuple, params["model_runs"]), map(Path, files.predictions), strict=True)),
+            dict(zip(map(tuple, params["model_runs"]), map(Path, files.get("predictions", [])), strict=True)),
             dict(zip(map(tuple, params["adversary_runs"]), map(Path, files.retained), strict=True)),
             params["settings"],
         )

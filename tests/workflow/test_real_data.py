@@ -20,7 +20,8 @@ def test_slices_run_to_the_end(workspace) -> None:
     results = workspace.root / "results" / "slices"
     for dataset, has_annotators in (("snli_real", True), ("piqa_real", False), ("cosmosqa_real", False)):
         accuracy = pl.read_parquet(results / "evaluation" / dataset / "accuracy.parquet")
-        assert accuracy.filter(pl.col("subset") == "full_set")["n_examples"].max() == 120
+        (n_examples,) = set(accuracy.filter(pl.col("subset") == "full_set")["n_examples"])
+        assert 110 <= n_examples <= 120, "at most so many, as groups stay whole"
         agreement = pl.read_parquet(results / "evaluation" / dataset / "agreement.parquet")
         flagged = agreement.filter((pl.col("subset") == "full_set") & pl.col("gold_label").is_null())
         assert (flagged["low_agreement_share"].null_count() == 0) == has_annotators

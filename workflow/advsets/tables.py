@@ -69,6 +69,24 @@ _REMOVED_IN = Column("removed_in_round", "int64", "round that removed the row; n
 _N_HELD_OUT = Column("n_held_out", "int64", "classifiers that did not train on the row", "classifiers")
 _N_CORRECT = Column("n_correct", "int64", "of these, how many predicted it right", "classifiers")
 
+_ACCURACY = (
+    Column(
+        "accuracy",
+        "float64",
+        "share predicted right; `random_subset`: mean over draws; null: empty subset",
+        "share",
+        True,
+    ),
+    Column("accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True),
+    Column(
+        "accuracy_high",
+        "float64",
+        "bootstrap bound over examples; `random_subset`: highest draw",
+        "share",
+        True,
+    ),
+)
+
 _LIST = [
     Table(
         "examples",
@@ -238,23 +256,7 @@ _LIST = [
             _EVALUATED_MODEL,
             _MODEL_SEED,
             Column("n_examples", "int64", "examples in the subset", "examples"),
-            Column(
-                "accuracy",
-                "float64",
-                "share predicted right; `random_subset`: mean over draws; null: empty subset",
-                "share",
-                True,
-            ),
-            Column(
-                "accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True
-            ),
-            Column(
-                "accuracy_high",
-                "float64",
-                "bootstrap bound over examples; `random_subset`: highest draw",
-                "share",
-                True,
-            ),
+            *_ACCURACY,
         ),
         ("subset", "adversary", "adversary_seed", "evaluated_model", "model_seed"),
     ),
@@ -407,23 +409,7 @@ _LIST = [
                 "of these without a prediction, counted as wrong; `random_subset`: rounded mean over draws",
                 "examples",
             ),
-            Column(
-                "accuracy",
-                "float64",
-                "share predicted right; `random_subset`: mean over draws; null: empty subset",
-                "share",
-                True,
-            ),
-            Column(
-                "accuracy_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", "share", True
-            ),
-            Column(
-                "accuracy_high",
-                "float64",
-                "bootstrap bound over examples; `random_subset`: highest draw",
-                "share",
-                True,
-            ),
+            *_ACCURACY,
         ),
         ("evaluated_model", "subset"),
     ),

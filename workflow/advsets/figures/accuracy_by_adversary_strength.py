@@ -111,12 +111,7 @@ def _frame(full_axes: Axes, axes: Axes, places: dict[str, float], is_strength: b
     pad = 0.06 * (high - low) or 0.02
     axes.set_xlim(low - pad, high + pad)
     axes.tick_params(left=False)
-    if is_strength:
-        layout.percent(axes.xaxis)
-        axes.set_xlabel("Adversary strength: its accuracy on the full set (%)")
-    else:
-        axes.set_xticks(list(places.values()))
-        axes.set_xlabel("Adversary (strength unknown: none was evaluated)")
+    layout.strength_axis(axes, places, is_strength)
 
 
 def _band(axes: Axes, random: pl.DataFrame, places: dict[str, float], alpha: float) -> None:

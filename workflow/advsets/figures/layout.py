@@ -168,3 +168,13 @@ def say(axes: Axes, message: str) -> None:
 
 def _leader(where: tuple[float, float]) -> dict[str, Any]:
     return {"arrowstyle": "-", "lw": 0.5, "color": style.MUTED, "shrinkA": 0, "shrinkB": 1, "relpos": where}
+
+
+def strength_axis(axes: Axes, places: dict[str, float], is_strength: bool) -> None:
+    """Label the x axis on which adversaries stand at `places`, by strength or, if it is unknown, in order."""
+    if is_strength:
+        percent(axes.xaxis)
+        axes.set_xlabel("Adversary strength: its accuracy on the full set (%)")
+    else:
+        axes.set_xticks(list(places.values()))
+        axes.set_xlabel("Adversary (strength unknown: none was evaluated)")

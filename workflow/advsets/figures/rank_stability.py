@@ -105,12 +105,7 @@ def _frame(axes: Axes, places: dict[str, float], is_strength: bool) -> None:
     axes.set_xlim(low - pad, high + pad)
     axes.set_ylabel("Rank correlation with\nthe full set (Kendall's tau-b)")
     axes.margins(y=0.08)
-    if is_strength:
-        layout.percent(axes.xaxis)
-        axes.set_xlabel("Adversary strength: its accuracy on the full set (%)")
-    else:
-        axes.set_xticks(list(places.values()))
-        axes.set_xlabel("Adversary (strength unknown: none was evaluated)")
+    layout.strength_axis(axes, places, is_strength)
 
 
 def _heading(data: pl.DataFrame, dataset: str, context: FigureContext) -> str:

@@ -69,7 +69,7 @@ def test_light_modules_stay_light(statement: str, banned: list[str]) -> None:
     assert found.stdout.strip() == "[]"
 
 
-SOLVER = ("logreg", "objective", "preconditioner", "scoring")
+SOLVER = ("logreg", "objective", "pooled", "preconditioner", "scoring", "solver")
 
 
 @pytest.mark.parametrize("module", SOLVER)

@@ -18,7 +18,7 @@ import yaml
 
 from advsets.errors import UserError, allowed, describe_os_error
 from advsets.io import write_text
-from advsets.registry import MULTIPLE_CHOICE, DatasetRow, ModelRow
+from advsets.registry import MULTIPLE_CHOICE, DatasetRow
 from advsets.tables import TABLES
 
 _SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
@@ -67,11 +67,6 @@ def load_datasets(paths: list[Path]) -> dict[str, DatasetRow]:
     """Every row of the data sets tables, as records."""
     rows = read_rows(paths, "datasets")
     return {name: DatasetRow.from_config(name, row) for name, row in rows.items()}
-
-
-def load_models(paths: list[Path]) -> dict[str, ModelRow]:
-    """Every row of the models tables, as records."""
-    return {name: ModelRow.from_config(name, row) for name, row in read_rows(paths, "models").items()}
 
 
 def fine_tune_settings(config: dict[str, Any], model: str) -> dict[str, Any]:

@@ -55,3 +55,10 @@ def write_rows() -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def files(tmp_path: Path, make_rows: Callable[..., Any], write_rows: Callable[..., Path]) -> tuple[Path, Path]:
+    """Embeddings of 150 training rows and 60 evaluation rows."""
+    train = write_rows(tmp_path / "train.parquet", *make_rows(150))
+    return train, write_rows(tmp_path / "evaluation.parquet", *make_rows(60, seed=3))

@@ -22,12 +22,6 @@ SETTINGS = {"n_partitions": 16, "slice_size": 0.15, "max_rounds": 8, "threshold"
 TABLES = {"retained": "retained", "retained_train": "retained", "round_scores": "round_scores", "rounds": "rounds"}
 
 
-@pytest.fixture
-def files(tmp_path: Path, make_rows, write_rows) -> tuple[Path, Path]:
-    train = write_rows(tmp_path / "train.parquet", *make_rows(150))
-    return train, write_rows(tmp_path / "evaluation.parquet", *make_rows(60, seed=3))
-
-
 def run_chain(folder: Path, files: tuple[Path, Path], n_nodes: int, n_rounds: int, **changes: Any) -> list[Path]:
     nodes = [folder / "nodes" / f"{i:03d}" for i in range(n_nodes + 1)]
     start_node(*files, nodes[0], settings={**SETTINGS, **changes}, seed=7)

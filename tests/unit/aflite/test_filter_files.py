@@ -30,12 +30,6 @@ TABLES = {
 }
 
 
-@pytest.fixture
-def files(tmp_path: Path, make_rows, write_rows) -> tuple[Path, Path]:
-    train = write_rows(tmp_path / "train.parquet", *make_rows(150))
-    return train, write_rows(tmp_path / "evaluation.parquet", *make_rows(60, seed=3))
-
-
 def run(files: tuple[Path, Path | None], out: Path, settings: FilterSettings = SETTINGS, **changes: object) -> None:
     filter_files(*files, out, settings, **{"threads": 1, "device": "cpu", **changes})  # type: ignore[arg-type]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import shutil
 
 import numpy as np
@@ -30,7 +31,9 @@ def test_embedding_is_the_last_layer_of_the_first_token(kit, tuned, tmp_path):
 def test_bart_gives_the_decoders_last_token(kit, tmp_path):
     from transformers import AutoModel, AutoTokenizer
 
-    checkpoint = kit.tune("bart", kit.sentences(32), tmp_path, pooling="last", fine_tune={"epochs": 1})
+    checkpoint = kit.tune(
+        "bart", kit.sentences(32), tmp_path, pooling="last", settings=dataclasses.replace(kit.FINE_TUNE, epochs=1)
+    )
     examples = kit.sentences(4)
     found = kit.embed(checkpoint, examples, tmp_path / "e.parquet")
     model, tokenizer = AutoModel.from_pretrained(checkpoint).eval(), AutoTokenizer.from_pretrained(checkpoint)
@@ -42,7 +45,12 @@ def test_bart_gives_the_decoders_last_token(kit, tmp_path):
 def test_word_embeddings_are_averaged(kit, miniature, tmp_path):
     from transformers import AutoModel
 
-    row = {"n_layers": 0, "freeze": "backbone", "pooling": "mean", "fine_tune": {"epochs": 1}}
+    row = {
+        "n_layers": 0,
+        "freeze": "backbone",
+        "pooling": "mean",
+        "settings": dataclasses.replace(kit.FINE_TUNE, epochs=1),
+    }
     checkpoint = kit.tune("deberta", kit.sentences(32), tmp_path, **row)
     found = kit.embed(checkpoint, kit.examples_frame(["soup lamp"], ["good"]), tmp_path / "e.parquet")
     words = AutoModel.from_pretrained(miniature("deberta")).get_input_embeddings().weight

@@ -105,13 +105,6 @@ def test_frozen_embeddings_stay_as_they_are(kit, miniature, tmp_path):
     assert not before[layer].equal(after[f"bert.{layer}"])
 
 
-def test_the_models_own_settings_come_first(kit, tmp_path):
-    kit.tune("bert", kit.sentences(32), tmp_path, fine_tune={"epochs": 1})
-    assert pl.read_parquet(tmp_path / "training_log.parquet")["epoch"].max() == 1.0
-    with pytest.raises(UserError, match="unknown key 'epoch'.*allowed: learning_rate"):
-        kit.tune("bert", kit.sentences(32), tmp_path, fine_tune={"epoch": 1})
-
-
 def test_learning_rate_rises_and_falls_to_zero(kit):
     settings = dataclasses.replace(kit.FINE_TUNE, learning_rate=1.0, warmup_share=0.2)
     rates = [learning_rate(step, 10, settings) for step in range(10)]

@@ -9,6 +9,10 @@ Scores of a block are laid out (rows, n_outputs, n_fits), so that every operatio
 Products run in float32 or float64 on one block of rows at a time; sums over blocks are float64.
 Blocks are shared out to threads, each with one BLAS thread, and added up in a fixed order: the result is the
 same for any number of threads.
+Masked form: one product serves all fits, and the residuals of examples outside a fit's subset are set to zero.
+Gathered form: fits go in groups, and each group's product has the examples of its subsets alone; where subsets are a
+small share of the examples this saves more arithmetic than narrow products lose. One group of all fits is the masked
+form, less the examples that no fit uses.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -26,8 +31,12 @@ from torch.nn import functional
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 MAX_PARTIAL_SUMS = 64
+SUMMED_ROWS = 2048
+"""Rows over which a gradient may be summed in the precision of its products before float64 takes over."""
 GPU_BLOCK_ROWS = 32_768
 """Least rows per block on a GPU, which has no cache to stay in and calls to save."""
+GATHERED_SHARE = 0.9
+"""Examples of a block are taken out of it where fewer than this share of them are in a subset."""
 
 
 class Block(NamedTuple):
@@ -37,6 +46,37 @@ class Block(NamedTuple):
     last: int
     first_row: int
     last_row: int
+
+
+class Linear(NamedTuple):
+    """Coefficients of many fits side by side: output k of fit f is row `k * n_fits + f`.
+
+    `weight` is (n_outputs * n_fits, n_features), `bias` (n_outputs * n_fits,), both contiguous.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    n_outputs: int
+    n_fits: int
+
+    @classmethod
+    def of(cls, coefficients: Tensor, n_features: int) -> Linear:
+        """Copy of `coefficients` (n_outputs, n_fits, n_columns); the bias is 0 where there is no intercept."""
+        n_outputs, n_fits, n_columns = coefficients.shape
+        flat = coefficients.reshape(-1, n_columns)
+        bias = flat[:, -1] if n_columns > n_features else flat.new_zeros(len(flat))
+        return cls(flat[:, :n_features].contiguous(), bias.contiguous(), n_outputs, n_fits)
+
+    def zeros(self) -> Linear:
+        """As many zeros."""
+        return self._replace(weight=torch.zeros_like(self.weight), bias=torch.zeros_like(self.bias))
+
+    def add_to(self, coefficients: Tensor) -> None:
+        """Add these to a tensor shaped as that of `of`."""
+        n_features = self.weight.shape[1]
+        coefficients[:, :, :n_features] += self.weight.view(self.n_outputs, self.n_fits, -1)
+        if coefficients.shape[2] > n_features:
+            coefficients[:, :, -1] += self.bias.view(self.n_outputs, -1)
 
 
 @dataclass(frozen=True)
@@ -94,19 +134,17 @@ class Data:
         place = torch.arange(len(example), device=sizes.device) - starts[example]
         return example, place, int(sizes.max())
 
-    def scores(self, block: Block, coefficients: Tensor) -> Tensor:
+    def scores(self, block: Block, linear: Linear) -> Tensor:
         """Scores of a block, (examples, n_outputs, n_fits); for multiple choice (examples, candidates, n_fits).
 
-        `coefficients` is (n_outputs, n_fits, n_columns) and sets the precision. Missing candidates score -inf.
+        `linear` sets the precision. Missing candidates score -inf.
         """
-        n_outputs, n_fits, _ = coefficients.shape
-        x = self.x[block.first_row : block.last_row].to(coefficients.dtype)
-        flat = coefficients.reshape(n_outputs * n_fits, -1)
+        x = self.x[block.first_row : block.last_row].to(linear.weight.dtype)
         if self.offsets is None:
-            return torch.addmm(flat[:, -1], x, flat[:, :-1].T).view(-1, n_outputs, n_fits)
+            return torch.addmm(linear.bias, x, linear.weight.T).view(-1, linear.n_outputs, linear.n_fits)
         example, place, width = self.candidate_slots(block)
-        padded = x.new_full((block.last - block.first, width, n_fits), -torch.inf)
-        padded[example, place] = x @ flat.T
+        padded = x.new_full((block.last - block.first, width, linear.n_fits), -torch.inf)
+        padded[example, place] = x @ linear.weight.T
         return padded
 
 
@@ -132,19 +170,26 @@ def block_threads(device: torch.device | str) -> Iterator[Callable[..., Iterable
         torch.set_float32_matmul_precision(precision)
 
 
-def _losses(data: Data, block: Block, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Log loss (examples, n_fits) and its derivative by the scores, shaped as `scores` (in nats)."""
+def _losses(data: Data, block: Block, scores: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum of log losses (n_fits,) float64 in nats, and its derivative by the scores, shaped as `scores`.
+
+    `weight` (examples, n_fits) is 1 for the examples of a fit's subset and 0 for others.
+    """
     y = data.y[block.first : block.last]
     if data.offsets is None and data.n_classes == 2:
         sign = (2 * y - 1).to(scores.dtype).view(-1, 1, 1)
         against = -sign * scores
-        return functional.softplus(against)[:, 0], -sign * torch.sigmoid(against)
-    log_share = torch.log_softmax(scores, dim=1)
-    right = y.view(-1, 1, 1).expand(-1, 1, scores.shape[2])
-    loss = -log_share.gather(1, right)[:, 0]
-    residual = log_share.exp_()
-    residual.scatter_add_(1, right, residual.new_full((), -1.0).expand(right.shape))
-    return loss, residual
+        loss = functional.softplus(against)[:, 0].mul_(weight).sum(0, dtype=torch.float64)
+        return loss, (-sign * torch.sigmoid(against)).mul_(weight[:, None, :])
+    right = (torch.arange(len(y), device=y.device), y)
+    residual = torch.softmax(scores, dim=1)
+    share = residual[right]
+    loss = -share.log().mul_(weight).sum(0, dtype=torch.float64)
+    if not bool(loss.isfinite().all()):
+        # A share that rounds to 0 has a finite logarithm all the same.
+        loss = -torch.log_softmax(scores, dim=1)[right].mul_(weight).sum(0, dtype=torch.float64)
+    residual[right] = share.sub_(1)
+    return loss, residual.mul_(weight[:, None, :])
 
 
 @dataclass(frozen=True)
@@ -161,6 +206,8 @@ class Objective:
     block_rows : int
     run : callable
         `map` of `block_threads`.
+    fits_per_group : int
+        Fits that share a product.
     """
 
     data: Data
@@ -168,19 +215,36 @@ class Objective:
     C: float
     block_rows: int
     run: Callable[..., Iterable]
+    fits_per_group: int
+
+    @cached_property
+    def n_included(self) -> int:
+        """Pairs of fit and example in its subset."""
+        return int(self.in_subset.sum())
+
+    @cached_property
+    def touched_share(self) -> float:
+        """Share of the examples that a group of fits is expected to touch."""
+        return 1 - (1 - self.n_included / self.in_subset.numel()) ** self.fits_per_group
+
+    @property
+    def gathers(self) -> bool:
+        """Whether groups of fits leave enough examples unused for gathering the others to pay."""
+        return self.touched_share < GATHERED_SHARE
 
     def evaluate(self, coefficients: Tensor, fits: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Objective (n,) and gradient (n, n_outputs, n_columns), float64, at `coefficients` of the fits `fits` (n,)."""
+        """Objective (n,) and gradient (n, n_outputs, n_columns), float64, at `coefficients` of the fits `fits` (n,).
+
+        `fits` ascend.
+        """
         by_output = coefficients.transpose(0, 1).contiguous()
         low = by_output.to(dtype)
         blocks = self.data.blocks(self.block_rows)
-        share = -(-len(blocks) // MAX_PARTIAL_SUMS)
-        groups = [blocks[i : i + share] for i in range(0, len(blocks), share)]
-        everyone = len(fits) == self.in_subset.shape[1]
-        columns = None if everyone else fits
+        together = max(-(-SUMMED_ROWS // self.block_rows), -(-len(blocks) // MAX_PARTIAL_SUMS))
+        shares = [blocks[i : i + together] for i in range(0, len(blocks), together)]
         value = coefficients.new_zeros(len(coefficients))
         gradient = torch.zeros_like(by_output)
-        for part_value, part_gradient in self.run(lambda group: self._sum_blocks(group, low, columns), groups):
+        for part_value, part_gradient in self.run(lambda share: self._sum_blocks(share, low, fits), shares):
             value += part_value
             gradient += part_gradient
         weights = by_output[:, :, : self.data.n_features]
@@ -188,23 +252,59 @@ class Objective:
         gradient[:, :, : self.data.n_features] += weights
         return self.C * value + 0.5 * weights.square().sum((0, 2)), gradient.transpose(0, 1).contiguous()
 
-    def _sum_blocks(self, blocks: list[Block], coefficients: Tensor, columns: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _sum_blocks(self, blocks: list[Block], coefficients: Tensor, fits: Tensor) -> tuple[Tensor, Tensor]:
         """Loss (n_fits,) and its gradient (n_outputs, n_fits, n_columns), summed over some blocks in float64."""
         value = coefficients.new_zeros(coefficients.shape[1], dtype=torch.float64)
         gradient = torch.zeros_like(coefficients, dtype=torch.float64)
-        n_features = self.data.n_features
-        for block in blocks:
-            included = self.in_subset[block.first : block.last]
-            included = (included if columns is None else included[:, columns]).to(coefficients.dtype)
-            loss, residual = _losses(self.data, block, self.data.scores(block, coefficients))
-            value += loss.mul_(included).sum(0, dtype=torch.float64)
-            residual.mul_(included[:, None, :])
-            if self.data.offsets is not None:
-                example, place, _ = self.data.candidate_slots(block)
-                residual = residual[example, place].unsqueeze(1)
-            else:
-                gradient[:, :, n_features] += residual.sum(0, dtype=torch.float64)
-            x = self.data.x[block.first_row : block.last_row].to(coefficients.dtype)
-            product = residual.view(len(x), -1).T @ x
-            gradient[:, :, :n_features] += product.view(*coefficients.shape[:2], n_features)
+        for members in self._groups(fits):
+            columns = fits[members]
+            everyone = len(columns) == self.in_subset.shape[1]
+            own = Linear.of(coefficients[:, members], self.data.n_features)
+            partial, n_rows = own.zeros(), 0
+            for block in blocks:
+                included = self.in_subset[block.first : block.last]
+                value[members] += self._add(block, included if everyone else included[:, columns], own, partial)
+                n_rows += block.last_row - block.first_row
+                if n_rows >= SUMMED_ROWS:
+                    partial.add_to(gradient[:, members])
+                    partial, n_rows = own.zeros(), 0
+            if n_rows:
+                partial.add_to(gradient[:, members])
         return value, gradient
+
+    def _groups(self, fits: Tensor) -> list[slice]:
+        """Runs of the fits that share a product."""
+        edges = torch.arange(0, self.in_subset.shape[1] + self.fits_per_group, self.fits_per_group, device=fits.device)
+        places = torch.searchsorted(fits, edges).tolist()
+        return [slice(a, b) for a, b in zip(places, places[1:], strict=False) if a < b]
+
+    def piece(self, block: Block, included: Tensor) -> tuple[Data, Block, Tensor]:
+        """Data, block and `included` (examples, n_fits) of the examples that are in a subset, or of all where most are.
+
+        What is taken out of the data is copied.
+        """
+        if self.gathers:
+            used = included.any(1)
+            if int(used.sum()) < GATHERED_SHARE * len(used):
+                examples = used.nonzero()[:, 0]
+                data = self.data.take(block.first + examples)
+                return data, Block(0, len(examples), 0, data.x.shape[0]), included[examples]
+        return self.data, block, included
+
+    def _add(self, block: Block, included: Tensor, linear: Linear, partial: Linear) -> Tensor:
+        """Losses (n_fits,) float64 of a block's examples in their subsets; the gradient is added to `partial`.
+
+        `included` is (examples, n_fits).
+        """
+        data, block, included = self.piece(block, included)
+        if block.last == block.first:
+            return linear.bias.new_zeros(linear.n_fits, dtype=torch.float64)
+        loss, residual = _losses(data, block, data.scores(block, linear), included.to(linear.weight.dtype))
+        if data.offsets is not None:
+            example, place, _ = data.candidate_slots(block)
+            residual = residual[example, place]
+        residual = residual.view(block.last_row - block.first_row, -1)
+        if data.offsets is None:
+            partial.bias.add_(residual.new_ones(len(residual)) @ residual)
+        partial.weight.addmm_(residual.T, data.x[block.first_row : block.last_row].to(linear.weight.dtype))
+        return loss

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from advsets.aflite.logreg import Fits, check_data
-from advsets.aflite.objective import Block, Data, block_threads
+from advsets.aflite.objective import Block, Data, Linear, block_threads
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,15 @@ def score_examples(
     data = Data(x.detach().to(place), y.to(place), None if offsets is None else offsets.to(place), n_classes)
     counts = held_out.T.contiguous().to(place)
     by_output = fits.coefficients.to(place, torch.float64).transpose(0, 1)
-    by_output = (by_output if offsets is None else by_output[:, :, :-1]).contiguous()
+    by_output = by_output if offsets is None else by_output[:, :, :-1]
     if by_output.shape[0] != data.n_outputs or by_output.shape[2] != data.n_columns:
         raise ValueError(
             f"coefficients {tuple(fits.coefficients.shape)}: want (n_partitions, {data.n_outputs}, {x.shape[1] + 1})"
         )
+    linear = Linear.of(by_output, data.n_features)
     blocks = data.blocks(block_rows) if len(y) else []
     with torch.no_grad(), block_threads(place) as run:
-        parts = list(run(lambda block: _score_block(data, block, by_output, counts), blocks))
+        parts = list(run(lambda block: _score_block(data, block, linear, counts), blocks))
     correct_per_partition = sum((part[2] for part in parts), torch.zeros(n_partitions, dtype=torch.int64, device=place))
     n_correct = torch.cat([part[0] for part in parts]) if parts else torch.zeros(0, dtype=torch.int64)
     total = torch.cat([part[1] for part in parts]) if parts else torch.zeros(0, dtype=torch.float64)
@@ -104,18 +105,22 @@ def score_examples(
     )
 
 
-def _score_block(data: Data, block: Block, coefficients: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _score_block(data: Data, block: Block, linear: Linear, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Right predictions (examples,), sum of margins (examples,), right predictions (n_fits,)."""
-    scores = data.scores(block, coefficients)
+    scores = data.scores(block, linear)
     y = data.y[block.first : block.last]
     held_out = counts[block.first : block.last]
     if data.offsets is None and data.n_classes == 2:
         right = (scores[:, 0] > 0) == (y == 1)[:, None]
         margin = scores[:, 0] * (2 * y - 1)[:, None]
     else:
-        true = y.view(-1, 1, 1).expand(-1, 1, scores.shape[2])
-        right = scores.argmax(1) == y[:, None]
-        own = scores.gather(1, true)[:, 0]
-        margin = own - scores.scatter(1, true, -torch.inf).amax(1)
+        place = (torch.arange(len(y), device=y.device), y)
+        own = scores[place]
+        scores[place] = -torch.inf
+        margin = own - scores.amax(1)
+        right = margin > 0
+        if bool((margin == 0).any()):
+            tied = scores.argmax(1)
+            right |= (margin == 0) & (y[:, None] < tied)
     counted = right & held_out
     return counted.sum(1), torch.where(held_out, margin, 0.0).sum(1), counted.sum(0)

@@ -60,7 +60,7 @@ def fine_tune(
     train : DataFrame
         Table `examples`; all rows are used, in the order of `example_id`.
     settings : FineTuneSettings
-        Those of the run; the model's own `fine_tune` values are put over them.
+        With the model's own values already put over those of the run (`config.fine_tune_settings`).
     out, log : Path
         Checkpoint folder, and table `training_log`.
     work : Path
@@ -74,7 +74,6 @@ def fine_tune(
         For weights that are missing, labels that are not in `label_order`, fewer than two
         classes, or values that are not finite.
     """
-    settings = settings.with_overrides(model.fine_tune, f"models: {model.name}")
     source = read_json(model_json)
     train = cap_examples(train, settings.max_train_examples, seed).sort("example_id")
     names = class_names(dataset, train)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any
-
-from advsets.errors import UserError, allowed
 
 
 @dataclass(frozen=True)
@@ -28,14 +24,6 @@ class FineTuneSettings:
     checkpoint_every_steps: int
     max_train_examples: int | None
     gradient_clip: float
-
-    def with_overrides(self, overrides: dict[str, Any], where: str) -> FineTuneSettings:
-        """Settings with a model's own values put over them; `where` names the row in errors."""
-        names = [field.name for field in dataclasses.fields(self)]
-        unknown = sorted(set(overrides) - set(names))
-        if unknown:
-            raise UserError(f"{where}: fine_tune: unknown key {unknown[0]!r}; allowed: {allowed(names)}; mend the key")
-        return dataclasses.replace(self, **overrides)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -51,23 +52,30 @@ class Preconditioner:
         """Variables of coefficients, both (n_fits, n_outputs * n_columns)."""
         return (coefficients.reshape(-1, self.factor.shape[0]) @ self.factor).reshape(coefficients.shape)
 
-    def coefficients(self, variables: Tensor) -> Tensor:
-        """Coefficients of variables, both (n_fits, n_outputs * n_columns)."""
-        return self._solve(self.factor.T, variables, upper=True)
+    def coefficients(self, variables: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Coefficients of variables, both (n_fits, n_outputs * n_columns) float64, computed in `dtype`."""
+        return self._solve(self._factor_in(dtype).T, variables, upper=True)
 
-    def gradient(self, gradient: Tensor) -> Tensor:
-        """Gradient by the variables of a gradient by the coefficients, both (n_fits, n_outputs * n_columns)."""
-        return self._solve(self.factor, gradient, upper=False)
+    def gradient(self, gradient: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
+        """Gradient by the variables of a gradient by the coefficients, shapes and `dtype` as in `coefficients`."""
+        return self._solve(self._factor_in(dtype), gradient, upper=False)
 
     def newton_step(self, gradient: Tensor) -> Tensor:
         """-H^-1 times the gradient."""
         return -self.coefficients(self.gradient(gradient))
 
+    def _factor_in(self, dtype: torch.dtype) -> Tensor:
+        return self.factor if dtype is torch.float64 else self._low_factor
+
+    @cached_property
+    def _low_factor(self) -> Tensor:
+        return self.factor.to(torch.float32)
+
     def _solve(self, triangle: Tensor, rows: Tensor, *, upper: bool) -> Tensor:
-        flat = rows.reshape(-1, triangle.shape[0])
+        flat = rows.reshape(-1, triangle.shape[0]).to(triangle.dtype)
         parts = flat.split(SOLVED_AT_ONCE if flat.device.type == "cpu" else len(flat))
         solved = self.run(lambda part: torch.linalg.solve_triangular(triangle, part.T, upper=upper).T, parts)
-        return torch.cat(list(solved)).reshape(rows.shape)
+        return torch.cat(list(solved)).to(rows.dtype).reshape(rows.shape)
 
 
 def features_of(data: Data, block: Block, dtype: torch.dtype) -> Tensor:

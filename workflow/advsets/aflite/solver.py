@@ -224,7 +224,8 @@ class Solver:
     def _evaluate(self, trial: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Objective, gradient by the variables, and norm at the trial points, each fit in its own precision."""
         data, state = self.objective.data, self.state
-        coefficients = self.preconditioner.coefficients(trial).view(-1, data.n_outputs, data.n_columns)
+        change = torch.float64 if bool(state.precise.any()) else torch.float32
+        coefficients = self.preconditioner.coefficients(trial, change).view(-1, data.n_outputs, data.n_columns)
         value, gradient = torch.empty_like(state.value), torch.empty_like(coefficients)
         for dtype, members in ((torch.float32, ~state.precise), (torch.float64, state.precise)):
             if bool(members.any()):
@@ -232,7 +233,7 @@ class Solver:
                     coefficients[members], state.fit[members], dtype
                 )
         norm = gradient.abs().amax((1, 2)) / self.sizes[state.fit]
-        return value, self.preconditioner.gradient(gradient.view(len(trial), -1)), norm
+        return value, self.preconditioner.gradient(gradient.view(len(trial), -1), change), norm
 
     def _good(self, value: Tensor, new_slope: Tensor) -> Tensor:
         state = self.state

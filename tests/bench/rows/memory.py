@@ -1,0 +1,57 @@
+"""Peak memory of a filtering round above that of the imports, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import problems
+
+N, D = 200_000, 768
+CHILD = """
+import resource, sys
+from pathlib import Path
+import numpy, polars, pyarrow.parquet, torch
+import advsets.aflite.nodes, advsets.aflite.reading
+from advsets.aflite.run import filter_files
+from advsets.aflite.settings import FilterSettings
+
+torch.ones(64, 64) @ torch.ones(64, 64)
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+before = peak()
+settings = FilterSettings(train_size=0.2, max_rounds=1)
+filter_files(Path(sys.argv[1]), None, Path(sys.argv[2]), settings, device="cpu", progress=False)
+print(peak() - before)
+"""
+
+
+def peak(*, small: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.parquet"
+        _write(path)
+        command = [sys.executable, "-c", CHILD, str(path), str(Path(folder) / "out")]
+        above = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+    x_bytes = N * D * 4
+    return {"ratio": above / x_bytes, "peak_gib": above / 2**30, "x_gib": x_bytes / 2**30}
+
+
+def _write(path: Path) -> None:
+    """Embeddings in float16 and in row groups of 4,096 rows, as the embed step writes them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    problem = problems.synthetic(N, D, N // 5)
+    schema = pa.schema([("example_id", pa.string()), ("label", pa.string()), ("embedding", pa.list_(pa.float16(), D))])
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, N, 4096):
+            x = problem.x[start : start + 4096].astype(np.float16)
+            columns = [
+                pa.array([f"row-{i:07d}" for i in range(start, start + len(x))]),
+                pa.array([str(label) for label in problem.y[start : start + len(x)]]),
+                pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), D),
+            ]
+            writer.write_table(pa.table(columns, schema=schema))

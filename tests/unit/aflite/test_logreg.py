@@ -416,7 +416,7 @@ def test_pooled_hessian_saves_passes(monkeypatch):
         logreg,
         "fit_pooled",
         lambda *_: Pooled(
-            Preconditioner(torch.eye(63).double(), torch.eye(21).double(), map), torch.zeros(3, 21).double(), 1.0
+            Preconditioner(torch.eye(42).double(), torch.eye(21).double(), map), torch.zeros(2, 21).double(), 1.0
         ),
     )
     assert 4 * preconditioned <= fit(x, y, masks, n_classes=3, tolerance=1e-5).n_passes

@@ -12,6 +12,8 @@ The way there is `solver`'s, from the classifier of `pooled` or from zero; the p
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -97,7 +99,9 @@ def fit_classifiers(
         solver = Solver(objective, pooled.preconditioner, sizes.to(place).double(), noise, tolerance)
         if start == POOLED:
             solver.start_at(pooled.coefficients)
-        return solver.solve(max_passes)
+        fits = solver.solve(max_passes)
+        coefficients = data.coefficients(fits.coefficients).cpu()
+        return replace(fits, coefficients=coefficients, gradient_norm=fits.gradient_norm.cpu())
 
 
 def fits_per_group(share: float, n_fits: int, n_outputs: int) -> int:

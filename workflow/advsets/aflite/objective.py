@@ -4,6 +4,8 @@ Conventions
 -----------
 Axes: `n_rows` (rows of `x`), `n_examples`, `n_fits`, `n_outputs` (score columns per fit), `n_columns`
 (`n_features`, plus one for the intercept, last; multiple choice has none).
+Three classes or more: the penalty makes the coefficients of all classes add up to zero, so a fit has one output less
+than classes, its coefficients by an orthonormal (Helmert) basis of the vectors that add up to zero (`contrasts`).
 Multiple choice keeps the candidates of example i in rows `offsets[i]:offsets[i + 1]`; otherwise a row is an example.
 Scores of a block are laid out (rows, n_outputs, n_fits), so that every operation runs along `n_fits`.
 Products run in float32 or float64 on one block of rows at a time; sums over blocks are float64.
@@ -97,9 +99,25 @@ class Data:
         return self.x.shape[1]
 
     @property
+    def has_contrasts(self) -> bool:
+        """Whether outputs are contrasts between classes: three classes or more."""
+        return self.offsets is None and self.n_classes > 2
+
+    @property
     def n_outputs(self) -> int:
         """Score columns per fit: one for binary and for multiple choice."""
-        return 1 if self.offsets is not None or self.n_classes == 2 else self.n_classes
+        return self.n_classes - 1 if self.has_contrasts else 1
+
+    @property
+    def n_scores(self) -> int:
+        """Score columns per fit once contrasts are spread over the classes."""
+        return self.n_classes if self.has_contrasts else 1
+
+    @property
+    def contrast_scale(self) -> Tensor:
+        """Length 1 of each basis vector (1, …, 1, -j, 0, …, 0): shape (n_outputs,) float64."""
+        j = torch.arange(1, self.n_outputs + 1, dtype=torch.float64, device=self.x.device)
+        return (j * (j + 1)).rsqrt() if self.has_contrasts else torch.ones_like(j)
 
     @property
     def n_columns(self) -> int:
@@ -133,6 +151,15 @@ class Data:
         starts = self.offsets[block.first : block.last] - block.first_row
         place = torch.arange(len(example), device=sizes.device) - starts[example]
         return example, place, int(sizes.max())
+
+    def coefficients(self, outputs: Tensor) -> Tensor:
+        """Coefficients (n_fits, n_scores, n_features + 1), intercept last, of outputs (n_fits, n_outputs, n_columns).
+
+        A gradient by outputs becomes that by coefficients in the same way.
+        """
+        if self.offsets is not None:
+            return functional.pad(outputs, (0, 1))
+        return spread(outputs * self.contrast_scale[:, None]) if self.has_contrasts else outputs
 
     def scores(self, block: Block, linear: Linear) -> Tensor:
         """Scores of a block, (examples, n_outputs, n_fits); for multiple choice (examples, candidates, n_fits).
@@ -170,9 +197,36 @@ def block_threads(device: torch.device | str) -> Iterator[Callable[..., Iterable
         torch.set_float32_matmul_precision(precision)
 
 
+def spread(contrasts: Tensor) -> Tensor:
+    """Class values (n, n_classes, …) of unscaled contrasts (n, n_classes - 1, …): contrast j sets class j apart."""
+    n_classes = contrasts.shape[1] + 1
+    out = contrasts.new_empty(len(contrasts), n_classes, *contrasts.shape[2:])
+    rest: Tensor | None = None
+    for k in reversed(range(n_classes)):
+        if k == n_classes - 1:
+            torch.mul(contrasts[:, k - 1], -k, out=out[:, k])
+            rest = contrasts[:, k - 1]
+        else:
+            assert rest is not None
+            torch.sub(rest, contrasts[:, k - 1], alpha=k, out=out[:, k]) if k else out[:, k].copy_(rest)
+            rest = rest + contrasts[:, k - 1] if k else None
+    return out
+
+
+def gather_contrasts(by_class: Tensor) -> Tensor:
+    """Transpose of `spread`: (n, n_classes - 1, …) of (n, n_classes, …)."""
+    out = by_class.new_empty(len(by_class), by_class.shape[1] - 1, *by_class.shape[2:])
+    total = by_class[:, 0]
+    for j in range(1, by_class.shape[1]):
+        torch.sub(total, by_class[:, j], alpha=j, out=out[:, j - 1])
+        total = total + by_class[:, j] if j + 1 < by_class.shape[1] else total
+    return out
+
+
 def _losses(data: Data, block: Block, scores: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Sum of log losses (n_fits,) float64 in nats, and its derivative by the scores, shaped as `scores`.
 
+    `scores` of three classes or more are contrasts before their scale.
     `weight` (examples, n_fits) is 1 for the examples of a fit's subset and 0 for others.
     """
     y = data.y[block.first : block.last]
@@ -181,6 +235,8 @@ def _losses(data: Data, block: Block, scores: Tensor, weight: Tensor) -> tuple[T
         against = -sign * scores
         loss = functional.softplus(against)[:, 0].mul_(weight).sum(0, dtype=torch.float64)
         return loss, (-sign * torch.sigmoid(against)).mul_(weight[:, None, :])
+    if data.has_contrasts:
+        scores = spread(scores)
     right = (torch.arange(len(y), device=y.device), y)
     residual = torch.softmax(scores, dim=1)
     share = residual[right]
@@ -189,6 +245,7 @@ def _losses(data: Data, block: Block, scores: Tensor, weight: Tensor) -> tuple[T
         # A share that rounds to 0 has a finite logarithm all the same.
         loss = -torch.log_softmax(scores, dim=1)[right].mul_(weight).sum(0, dtype=torch.float64)
     residual[right] = share.sub_(1)
+    residual = gather_contrasts(residual) if data.has_contrasts else residual
     return loss, residual.mul_(weight[:, None, :])
 
 
@@ -238,7 +295,8 @@ class Objective:
         `fits` ascend.
         """
         by_output = coefficients.transpose(0, 1).contiguous()
-        low = by_output.to(dtype)
+        scale = self.data.contrast_scale[:, None, None]
+        low = (by_output * scale).to(dtype)
         blocks = self.data.blocks(self.block_rows)
         together = max(-(-SUMMED_ROWS // self.block_rows), -(-len(blocks) // MAX_PARTIAL_SUMS))
         shares = [blocks[i : i + together] for i in range(0, len(blocks), together)]
@@ -248,7 +306,7 @@ class Objective:
             value += part_value
             gradient += part_gradient
         weights = by_output[:, :, : self.data.n_features]
-        gradient *= self.C
+        gradient *= self.C * scale
         gradient[:, :, : self.data.n_features] += weights
         return self.C * value + 0.5 * weights.square().sum((0, 2)), gradient.transpose(0, 1).contiguous()
 

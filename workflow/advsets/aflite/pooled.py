@@ -99,7 +99,7 @@ def fit_pooled(objective: Objective, subset_size: float) -> Pooled:
 def _sample_size(objective: Objective) -> int:
     """Examples whose Hessian costs as much arithmetic as the passes it is worth, within limits."""
     data, n_fits = objective.data, objective.in_subset.shape[1]
-    n_blocks = data.n_outputs * (data.n_outputs - 1) / 2 if data.n_outputs > 1 else 1.0
+    n_blocks = data.n_outputs * (data.n_outputs + 1) / 2
     pass_per_example = 4 * data.n_features * n_fits * data.n_outputs * objective.touched_share
     worth = PASSES_WORTH * data.n_examples * pass_per_example / (2 * n_blocks * data.n_columns**2)
     return max(MIN_SAMPLE, SAMPLE_PER_FEATURE * data.n_features, int(worth))
@@ -136,8 +136,7 @@ def _descend(sample: Objective, bound: Preconditioner, subset_size: float) -> tu
     """Coefficients (n_outputs, n_columns) after L-BFGS from zero, and whether it came to rest."""
     sizes = torch.full((1,), subset_size, dtype=torch.float64, device=sample.data.x.device)
     fits = Solver(sample, bound, sizes, noise=0.0, tolerance=POOLED_TOLERANCE).solve(POOLED_PASSES)
-    coefficients = fits.coefficients[0, :, : sample.data.n_columns].to(sample.data.x.device)
-    return coefficients, fits.status == ["converged"]
+    return fits.coefficients[0], fits.status == ["converged"]
 
 
 def _newton_step(sample: Objective, preconditioner: Preconditioner, coefficients: Tensor, dtype: torch.dtype) -> Tensor:

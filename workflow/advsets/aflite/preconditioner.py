@@ -17,7 +17,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from advsets.aflite.objective import Block, Data, Linear, Objective
+from advsets.aflite.objective import Block, Data, Linear, Objective, spread
 
 GRAM_PANEL = 128
 """Columns of a symmetric product computed at a time, down from the diagonal."""
@@ -154,23 +154,16 @@ def hessian_of(pooled: Objective, coefficients: Tensor, dtype: torch.dtype) -> T
     Products within a block are in `dtype`.
     """
     data = pooled.data
-    linear = Linear.of(coefficients[:, None, :].to(dtype), data.n_features)
+    scale = data.contrast_scale[:, None, None]
+    linear = Linear.of((coefficients[:, None, :] * scale).to(dtype), data.n_features)
     ridge = _ridge(pooled)
     if data.offsets is not None:
         return pooled.C * sum_of(pooled, lambda data, block: _choice_curvature(data, block, linear)) + torch.diag(ridge)
     if data.n_classes == 2:
         return pooled.C * sum_of(pooled, lambda data, block: _binary_curvature(data, block, linear)) + torch.diag(ridge)
-    blocks = pooled.C * _symmetric(sum_of(pooled, lambda data, block: _class_curvature(data, block, linear)))
-    n_classes, n_columns = data.n_classes, data.n_columns
-    # Each row of blocks adds up to zero: the last column and row follow from the others.
-    full = torch.zeros(n_classes, n_classes, n_columns, n_columns, dtype=torch.float64, device=ridge.device)
-    full[:-1, :-1] = blocks
-    full[:-1, -1] = -full[:-1, :-1].sum(1)
-    full[-1] = -full[:-1].sum(0)
-    # Adding one number to all intercepts changes no loss: give that direction a curvature of its own.
-    full[:, :, -1, -1] += pooled.C * pooled.n_included / n_classes**2
-    hessian = full.permute(0, 2, 1, 3).reshape(n_classes * n_columns, -1)
-    hessian.diagonal().add_(ridge.repeat(n_classes))
+    blocks = pooled.C * _symmetric(sum_of(pooled, lambda data, block: _contrast_curvature(data, block, linear)))
+    hessian = blocks.permute(0, 2, 1, 3).reshape(data.n_outputs * data.n_columns, -1)
+    hessian.diagonal().add_(ridge.repeat(data.n_outputs))
     return hessian
 
 
@@ -179,15 +172,16 @@ def _binary_curvature(data: Data, block: Block, linear: Linear) -> Tensor:
     return gram_of(features_of(data, block, linear.weight.dtype), torch.sigmoid(score) * torch.sigmoid(-score))
 
 
-def _class_curvature(data: Data, block: Block, linear: Linear) -> Tensor:
-    """Blocks (n_classes - 1, n_classes - 1, n_columns, n_columns) of all classes but the last."""
-    share = torch.softmax(data.scores(block, linear)[:, :, 0], dim=1)
+def _contrast_curvature(data: Data, block: Block, linear: Linear) -> Tensor:
+    """Blocks (n_outputs, n_outputs, n_columns, n_columns) of the Hessian by scaled contrasts."""
+    share = torch.softmax(spread(data.scores(block, linear)), dim=1)[:, :, 0]
+    basis = spread(torch.diag(data.contrast_scale).to(share.dtype))  # (n_outputs, n_classes)
+    mean = share @ basis.T
     x = features_of(data, block, linear.weight.dtype)
-    n = data.n_classes - 1
-    out = x.new_empty(n, n, x.shape[1], x.shape[1])
-    for a in range(n):
+    out = x.new_empty(data.n_outputs, data.n_outputs, x.shape[1], x.shape[1])
+    for a in range(data.n_outputs):
         for b in range(a + 1):
-            out[a, b] = out[b, a] = gram_of(x, share[:, a] * (float(a == b) - share[:, b]))
+            out[a, b] = out[b, a] = gram_of(x, share @ (basis[a] * basis[b]) - mean[:, a] * mean[:, b])
     return out
 
 

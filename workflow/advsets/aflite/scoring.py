@@ -84,9 +84,9 @@ def score_examples(
     counts = held_out.T.contiguous().to(place)
     by_output = fits.coefficients.to(place, torch.float64).transpose(0, 1)
     by_output = by_output if offsets is None else by_output[:, :, :-1]
-    if by_output.shape[0] != data.n_outputs or by_output.shape[2] != data.n_columns:
+    if by_output.shape[0] != data.n_scores or by_output.shape[2] != data.n_columns:
         raise ValueError(
-            f"coefficients {tuple(fits.coefficients.shape)}: want (n_partitions, {data.n_outputs}, {x.shape[1] + 1})"
+            f"coefficients {tuple(fits.coefficients.shape)}: want (n_partitions, {data.n_scores}, {x.shape[1] + 1})"
         )
     linear = Linear.of(by_output, data.n_features)
     blocks = data.blocks(block_rows) if len(y) else []

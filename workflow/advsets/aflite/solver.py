@@ -38,8 +38,9 @@ class Fits:
     Attributes
     ----------
     coefficients : Tensor
-        (n_partitions, n_outputs, n_features + 1) float64, intercept last. `n_outputs` is 1 for binary and for
-        multiple choice (whose intercept is 0), `n_classes` otherwise.
+        (n_partitions, n_scores, n_features + 1) float64, intercept last. `n_scores` is 1 for binary and for
+        multiple choice (whose intercept is 0), `n_classes` otherwise. `Solver.solve` has (n_partitions, n_outputs,
+        n_columns) instead, see `objective`.
     gradient_norm : Tensor
         (n_partitions,) float64, max |gradient| of the objective divided by the fit's training examples.
     n_passes : int
@@ -187,9 +188,7 @@ class Solver:
         self._retire(torch.ones_like(self.state.precise), "stopped")
         data = self.objective.data
         coefficients = self.preconditioner.coefficients(self.final_point).view(-1, data.n_outputs, data.n_columns)
-        if data.offsets is not None:
-            coefficients = torch.nn.functional.pad(coefficients, (0, 1))
-        return Fits(coefficients.cpu(), self.final_norm.cpu(), n_passes, self.status)
+        return Fits(coefficients, self.final_norm, n_passes, self.status)
 
     def _pass(self) -> None:
         """Try one step length of every running fit."""
@@ -232,7 +231,7 @@ class Solver:
                 value[members], gradient[members] = self.objective.evaluate(
                     coefficients[members], state.fit[members], dtype
                 )
-        norm = gradient.abs().amax((1, 2)) / self.sizes[state.fit]
+        norm = data.coefficients(gradient).abs().amax((1, 2)) / self.sizes[state.fit]
         return value, self.preconditioner.gradient(gradient.view(len(trial), -1), change), norm
 
     def _good(self, value: Tensor, new_slope: Tensor) -> Tensor:

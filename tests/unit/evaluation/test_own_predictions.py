@@ -208,6 +208,20 @@ def test_absent_files_are_named(tmp_path: Path, set_dir: Path) -> None:
         evaluate_predictions([path], set_dir, tmp_path / "scores.txt", SETTINGS)
 
 
+@pytest.mark.parametrize("what", ["predictions", "set", "other"])
+def test_scores_replace_nothing_but_scores(tmp_path: Path, set_dir: Path, what: str) -> None:
+    path = csv(tmp_path / "p.csv", CSV)
+    other = csv(tmp_path / "notes.csv", "a,b\n1,2\n")
+    out = {"predictions": path, "set": set_dir / "retained.parquet", "other": other}[what]
+    before = out.read_bytes()
+    with pytest.raises(UserError, match="something else than scores stands there; allowed: a new file"):
+        evaluate_predictions([path], set_dir, out, SETTINGS)
+    assert out.read_bytes() == before
+    for suffix in ("csv", "parquet"):
+        for _ in range(2):
+            evaluate_predictions([path], set_dir, set_dir / f"scores.{suffix}", SETTINGS, stream=io.StringIO())
+
+
 def test_set_whose_files_disagree(tmp_path: Path, set_dir: Path) -> None:
     path = set_dir / "retained.parquet"
     pl.read_parquet(path).head(3).write_parquet(path)

@@ -89,8 +89,8 @@ def evaluate_predictions(
     UserError
         If a file or the set does not fit; the message names it.
     """
-    if out is not None and out.suffix not in (".csv", ".parquet"):
-        raise UserError(f"{out}: unknown kind of file; allowed: .csv, .parquet; change the name")
+    if out is not None:
+        _check_out(out)
     names = list(model_names) if model_names is not None else _names(predictions)
     chosen = read_set(set_dir)
     notes: list[str] = []
@@ -100,6 +100,27 @@ def evaluate_predictions(
         _write(frame, out)
     print(_as_text(frame, notes, settings), end="", file=stream or sys.stdout)
     return frame
+
+
+def _check_out(out: Path) -> None:
+    """Raise `UserError` for a file that cannot hold scores, or holds something else."""
+    if out.suffix not in (".csv", ".parquet"):
+        raise UserError(f"{out}: unknown kind of file; allowed: .csv, .parquet; change the name")
+    if out.exists() and not _is_scores(out):
+        raise UserError(
+            f"{out}: something else than scores stands there; allowed: a new file, or scores written before;"
+            " choose another --out"
+        )
+
+
+def _is_scores(path: Path) -> bool:
+    """Whether a file has the columns of table `own_scores`."""
+    wanted = set(table_frame("own_scores", []).columns)
+    try:
+        frame = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path)
+        return set(frame.collect_schema().names()) == wanted
+    except (pl.exceptions.PolarsError, OSError):
+        return False
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from advsets.errors import UserError, allowed
+from advsets.errors import UserError, allowed, describe_os_error
 
 ID_COLUMN = "example_id"
 LABEL_COLUMNS = ("predicted_label", "prediction")
@@ -100,7 +100,11 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise UserError(f"{path}: no such file; give the path of a predictions file")
     try:
-        data = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UserError(describe_os_error(error)) from None
+    try:
+        data = gzip.decompress(raw) if packed else raw
         return READERS[kind[0]](data)
     except (pl.exceptions.PolarsError, ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         reason = str(error).split("\n")[0][:200]

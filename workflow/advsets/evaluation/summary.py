@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TextIO
 
-from advsets.errors import UserError
+from advsets.errors import UserError, describe_os_error
 from advsets.evaluation.findings import findings_text
 from advsets.io import read_table
 
@@ -18,7 +18,13 @@ def print_summary(run: Path, stream: TextIO) -> None:
     UserError
         If the run has no findings yet.
     """
-    paths = sorted((run / "evaluation").glob("*/findings.parquet"))
+    try:
+        folders = sorted((run / "evaluation").iterdir())
+    except FileNotFoundError:
+        folders = []
+    except OSError as error:
+        raise UserError(describe_os_error(error)) from None
+    paths = [path for folder in folders if (path := folder / "findings.parquet").is_file()]
     if not paths:
         raise UserError(f"{run}: no evaluation/*/findings.parquet found; give the folder of a finished run")
     print(findings_text([read_table(path, "findings") for path in paths]), file=stream)

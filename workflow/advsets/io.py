@@ -91,11 +91,19 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def parse_json(text: str) -> Any:
+    """Value of JSON text; ValueError for whatever is wrong with it, also for brackets nested too deep."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("brackets are nested too deep") from None
+
+
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read JSON; a file that holds none raises `UserError` with the line and column."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return parse_json(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); mend the file or delete it and run again") from None
 
 

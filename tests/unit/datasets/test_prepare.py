@@ -229,6 +229,24 @@ def test_equal_question_with_other_candidates_is_another_text(two_files: Any, pr
     assert dropped(prepare(row))["train", "text equals an evaluation row's"] == (1, True)
 
 
+def test_bytes_that_are_no_text_are_told(make_row: Any, prepare: Any, tmp_path: Any) -> None:
+    frame = pl.DataFrame([record(i) for i in range(40)]).with_columns(pl.col("text", "label").cast(pl.Binary))
+    source = {"kind": "file", "train": str(tmp_path / "a.parquet")}
+    frame.write_parquet(tmp_path / "a.parquet")
+    tables = prepare(make_row(source, evaluation_fraction=0.4))
+    assert set(tables["train"]["text_a"]) < {r["text"] for r in (record(i) for i in range(40))}
+    bad = pl.Series("text", [b"fine"] * 39 + [b"\xff"])
+    frame.with_columns(bad).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=r"a\.parquet, row 1: column 'text' \(text_a\): found bytes that are not UTF-8"):
+        prepare(make_row(source, evaluation_fraction=0.4))
+
+
+def test_nan_is_missing(two_files: Any, prepare: Any) -> None:
+    odd = [{"text": float("nan"), "label": "no"}, {"text": "u", "label": float("nan")}]
+    counts = dropped(prepare(two_files(TRAIN + odd)))
+    assert counts["train", "empty text"] == (1, True) and counts["train", "no gold label"] == (1, True)
+
+
 def test_limits_draw_by_label_and_are_counted(two_files: Any, prepare: Any) -> None:
     train = [{"text": f"t{i}", "label": "yes" if i < 150 else "no"} for i in range(200)]
     tables = prepare(two_files(train), max_train=40, max_evaluation=10)
@@ -254,6 +272,31 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         "negative count",
         {"train": [record(0, c=[1, -1])], "columns": {"label_count": "c"}},
         "line 1: annotator count -1; allowed: whole numbers from 0",
+    ),
+    *(
+        (f"count {value}", {"train": [record(0, c=count)], "columns": {"label_count": "c"}}, f"annotator count {value}")
+        for value, count in (
+            ("nan", [float("nan"), 1]),
+            ("inf", {"no": float("inf")}),
+            ("1" + "0" * 30, [10**30, 1]),
+            ("1" + "0" * 39, [1, 10**400]),
+            ("2000000000", "[2000000000, 1]"),
+        )
+    ),
+    (
+        "counts nested too deep",
+        {"train": [record(0, c="[" * 100_000)], "columns": {"label_count": "c"}},
+        "line 1: annotators '[[[[",
+    ),
+    *(
+        (
+            f"{key} of {value!r}",
+            {"train": [record(0, c=value)], "columns": {key: "c"}},
+            f"train.jsonl, line 1: column 'c' ({key}): found a {type(value).__name__}, {value}; allowed: a text or a"
+            " number; mend the row, or correct `columns`",
+        )
+        for key in ("text_a", "text_b", "example_id", "source_id", "group_id", "label")
+        for value in (["no"], {"a": 1})
     ),
     (
         "length of counts",
@@ -307,6 +350,8 @@ CHOICES: list[tuple[dict[str, Any], str]] = [
     ({"label": "A"}, "label 'A' is not in the mapping; allowed: 0, 1"),
     ({"answers": ["only one"]}, "line 1: found 1 candidates; allowed: two or more"),
     ({"answers": "none"}, "candidates 'none'; allowed: a list of texts"),
+    ({"answers": ["a", ["b"]]}, "line 1: an entry of column 'answers' (candidates): found a list, ['b']; allowed: a"),
+    ({"answers": "[" * 100_000}, "candidates '[[[["),
 ]
 
 

@@ -49,6 +49,15 @@ def test_parquet(tmp_path: Path, gz: str) -> None:
     assert table.n_rows == 2 and list(table.found) == ["text", "label", "votes"]
 
 
+def test_byte_columns_are_text_where_all_are_utf8(tmp_path: Path) -> None:
+    good, bad = ["Über", None, "b"], [b"a", b"\xff", b"c"]
+    frame = pl.DataFrame({"text": good, "votes": [["ä"], None, []], "label": bad})
+    frame = frame.with_columns(pl.col("text").cast(pl.Binary), pl.col("votes").cast(pl.List(pl.Binary)))
+    frame.write_parquet(tmp_path / "a.parquet")
+    columns = read_rows(tmp_path / "a.parquet", frame.columns).columns
+    assert columns == {"text": good, "votes": [["ä"], None, []], "label": bad}
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
 def test_byte_order_mark_and_crlf(tmp_path: Path, name: str) -> None:
     content = {
@@ -102,6 +111,11 @@ BROKEN = [
     ("a.json", b"[{}, 3]", "row 2: found a int"),
     ("a.jsonl.gz", b'{"text": "a"}\n', "ends in .gz but is not a gzip file"),
     ("a.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 99)[:-12], "cut off or damaged"),
+    ("a.jsonl.gz", gzip.compress(b"{}\n")[:-8] + b"\0" * 8, "the gzip file is damaged (CRC check failed"),
+    ("a.jsonl.gz", gzip.compress(b"{}\n") + b"garbage", "the gzip file is damaged (other bytes follow its end)"),
+    ("a.json", b"[" * 100_000, "not valid JSON (brackets are nested too deep)"),
+    ("a.jsonl", b'{"text": ' + b"[" * 100_000, "line 1: not valid JSON (brackets are nested too deep)"),
+    ("a.jsonl", b'{"label": ' + b"9" * 5000 + b"}", "line 1: not valid JSON (Exceeds the limit"),
     ("a.parquet", b"PAR1 no", "not a readable Parquet file"),
     ("a.xlsx", b"", "ends in '.xlsx'; allowed: .jsonl"),
 ]

@@ -8,12 +8,14 @@ task). An example without annotators has null counts, agreement and entropy.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from advsets.errors import UserError, allowed
+from advsets.io import parse_json
 from advsets.labels import map_label
+
+_LARGEST_COUNT = 10**9
 
 
 def count_votes(raw: object, mapping: Mapping[str, str], names: Sequence[str], where: str) -> list[int] | None:
@@ -68,8 +70,8 @@ def _decoded(raw: Any, kinds: type | tuple[type, ...], wanted: str, where: str) 
         return None
     if isinstance(raw, str):
         try:
-            raw = json.loads(raw)
-        except json.JSONDecodeError:
+            raw = parse_json(raw)
+        except ValueError:
             raise UserError(f"{where}: annotators {raw[:40]!r}; allowed: {wanted} as JSON; mend the row") from None
     if not isinstance(raw, kinds):
         raise UserError(f"{where}: annotators {str(raw)[:40]!r}; allowed: {wanted}; mend the row")
@@ -85,8 +87,11 @@ def _position(name: str, names: Sequence[str], where: str) -> int:
 def _whole(count: object, where: str) -> int:
     try:
         number = float(count)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1.0
-    if isinstance(count, bool) or number < 0 or number != int(number):
-        raise UserError(f"{where}: annotator count {count!r}; allowed: whole numbers from 0; mend the row")
+    if isinstance(count, bool) or not 0 <= number <= _LARGEST_COUNT or number != int(number):
+        raise UserError(
+            f"{where}: annotator count {str(count)[:40]}; allowed: whole numbers from 0 to {_LARGEST_COUNT};"
+            " mend the row"
+        )
     return int(number)

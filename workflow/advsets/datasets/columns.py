@@ -5,13 +5,15 @@ Conventions
 A row that cannot be used (no gold label, annotators tied, empty text) keeps its place with a
 `drop_reason`, so that what is dropped can be counted by split; a row that is wrong stops with
 its place. A text column given as several columns is their values joined by one space.
+A text, id or group may be a number or a date in the source; NaN there is missing like null.
 A `group_id` of more than 64 characters (a premise, a paragraph) is replaced by a hash of it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from datetime import date, time
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
@@ -20,6 +22,7 @@ import polars as pl
 from advsets.datasets.annotators import checked_counts, count_votes
 from advsets.datasets.raw import RawTable
 from advsets.errors import UserError, allowed
+from advsets.io import parse_json
 from advsets.labels import agreement, entropy_bits, map_label, modal_label
 from advsets.registry import DatasetRow
 
@@ -28,6 +31,7 @@ TIED = "annotators are tied"
 EMPTY_TEXT = "empty text"
 _TEXT = ("text_a", "text_b", "candidates", "group_id", "source_id")
 _LONGEST_GROUP_ID = 64
+_SCALARS = (str, int, float, Decimal, date, time)
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 FIELDS: dict[str, Any] = {
@@ -65,8 +69,8 @@ def extract(row: DatasetRow, table: RawTable, split: str) -> pl.DataFrame:
     Raises
     ------
     UserError
-        On a missing column, a label outside the mapping or the candidates, fewer than two
-        candidates, or annotator counts that cannot be.
+        On a missing column, a text, id or group that is neither text nor number, a label outside
+        the mapping or the candidates, fewer than two candidates, or annotator counts that cannot be.
     """
     if table.n_rows == 0:
         raise UserError(f"{table.where}: holds no rows; give a file with at least two")
@@ -122,16 +126,39 @@ def _strings(table: RawTable, spec: Any, purpose: str) -> list[str | None]:
     """One string per row: the column's value, several joined by a space; None where one is missing."""
     if spec is None:
         return [None] * table.n_rows
-    columns = [table.column(name, purpose) for name in _as_list(spec)]
+    columns = [_column_texts(table, name, purpose) for name in _as_list(spec)]
     if len(columns) == 1:
-        return [None if value is None else _text(value) for value in columns[0]]
+        return columns[0]
     return [
-        None if any(v is None for v in values) else " ".join(_text(v) for v in values)
+        None if any(v is None for v in values) else " ".join(v for v in values if v is not None)
         for values in zip(*columns, strict=True)
     ]
 
 
-def _text(value: object) -> str:
+def _column_texts(table: RawTable, name: str, purpose: str) -> list[str | None]:
+    """Values of a column as text; what is neither text nor number raises `UserError` with its place."""
+    return [_text(value) for value in _scalars(table, name, purpose)]
+
+
+def _scalars(table: RawTable, name: str, purpose: str) -> list[Any]:
+    values = table.column(name, purpose)
+    for i, value in enumerate(values):
+        if value is not None and not isinstance(value, _SCALARS):
+            raise _no_text(value, f"{table.at(i)}: column {name!r} ({purpose})")
+    return values
+
+
+def _no_text(value: object, where: str) -> UserError:
+    found = "bytes that are not UTF-8" if isinstance(value, bytes) else f"a {type(value).__name__}"
+    return UserError(
+        f"{where}: found {found}, {str(value)[:40]}; allowed: a text or a number; mend the row, or correct `columns`"
+    )
+
+
+def _text(value: object) -> str | None:
+    """Text of a scalar; None where it is missing (null or NaN)."""
+    if value is None or value != value:
+        return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str) else str(value)
@@ -148,7 +175,7 @@ def _candidates(table: RawTable, spec: Any) -> list[list[str | None]]:
     if isinstance(spec, str):
         rows = [_decoded(value) for value in table.column(spec, "candidates")]
     else:
-        rows = [list(v) for v in zip(*(table.column(name, "candidates") for name in _as_list(spec)), strict=True)]
+        rows = [list(v) for v in zip(*(_column_texts(table, n, "candidates") for n in _as_list(spec)), strict=True)]
     for i, answers in enumerate(rows):
         if not isinstance(answers, list):
             raise UserError(
@@ -158,15 +185,18 @@ def _candidates(table: RawTable, spec: Any) -> list[list[str | None]]:
             raise UserError(
                 f"{table.at(i)}: found {len(answers)} candidates; allowed: two or more; mend or remove the row"
             )
-    return [[None if a is None else _text(a) for a in answers] for answers in rows]
+        for answer in answers:
+            if answer is not None and not isinstance(answer, _SCALARS):
+                raise _no_text(answer, f"{table.at(i)}: an entry of column {spec!r} (candidates)")
+    return [[_text(answer) for answer in answers] for answers in rows]
 
 
 def _decoded(value: object) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except json.JSONDecodeError:
+        return parse_json(value)
+    except ValueError:
         return value
 
 
@@ -214,7 +244,7 @@ def _labels(
         missing = [NO_GOLD_LABEL if c is None else TIED for c in counts]
     else:
         source = table.labels or table
-        raw = source.column("label", "label") if table.labels else table.column(spec["label"], "label")
+        raw = _scalars(source, "label" if table.labels else spec["label"], "label")
         gold = [_gold(row, value, candidates[i], source.at(i)) for i, value in enumerate(raw)]
         missing = [NO_GOLD_LABEL] * table.n_rows
     reasons = [m if g is None else _no_class(row, g) for g, m in zip(gold, missing, strict=True)]
@@ -255,9 +285,10 @@ def _flags(table: RawTable, spec: str | None) -> list[bool | None]:
 
 
 def _flag(value: object, where: str) -> bool | None:
-    if value is None or value == "":
+    text = _text(value)
+    if not text:
         return None
-    flag = _FLAGS.get(_text(value).lower())
+    flag = _FLAGS.get(text.lower())
     if flag is None:
         raise UserError(f"{where}: low_agreement {value!r}; allowed: {allowed(_FLAGS)} or empty; mend the row")
     return flag

@@ -6,6 +6,7 @@ The suffix decides the format. Text is UTF-8, with or without a byte-order mark;
 LF or CRLF. CSV quotes as usual (a quoted field may hold commas and line ends); in TSV a quote
 is a character like any other, and a field holds neither tab nor line end, as in GLUE's files.
 Values of CSV and TSV are strings. A row's number is its line (CSV: the line where it starts).
+Byte columns of Parquet and saved folders are text where every value is UTF-8, and stay bytes else.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from advsets.datasets.raw import RawTable
 from advsets.errors import UserError, allowed
+from advsets.io import parse_json
 
 csv.field_size_limit(2**31 - 1)
 
@@ -75,12 +77,20 @@ def _readable(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise UserError(f"{path}: holds the byte 0x{byte:02x}, which is not UTF-8; convert the file to UTF-8") from None
-    except gzip.BadGzipFile:
+    except gzip.BadGzipFile as error:
+        if _starts_as_gzip(path):
+            reason = "other bytes follow its end" if str(error).startswith("Not a gzipped file") else str(error)
+            raise UserError(f"{path}: the gzip file is damaged ({reason}); make or fetch it again") from None
         raise UserError(
             f"{path}: ends in .gz but is not a gzip file; compress it, or drop the .gz of its name"
         ) from None
     except (EOFError, zlib.error):
         raise UserError(f"{path}: the gzip file is cut off or damaged; make or fetch it again") from None
+
+
+def _starts_as_gzip(path: Path) -> bool:
+    with path.open("rb") as handle:
+        return handle.read(2) == b"\x1f\x8b"
 
 
 def _bytes(path: Path) -> BinaryIO:
@@ -115,9 +125,11 @@ def _json(path: Path, wanted: frozenset[str]) -> RawTable:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where}: not valid JSON ({error.msg} at character {error.pos}); mend it") from None
+        return parse_json(text)
+    except ValueError as error:
+        at = f" at character {error.pos}" if isinstance(error, JSONDecodeError) else ""
+        reason = f"{getattr(error, 'msg', None) or error}{at}"
+        raise UserError(f"{where}: not valid JSON ({reason}); mend it") from None
 
 
 def _records(path: Path, rows: Iterator[tuple[int, Any]] | Any, wanted: frozenset[str], unit: str) -> RawTable:
@@ -205,8 +217,28 @@ def _parquet(path: Path, wanted: frozenset[str]) -> RawTable:
 
 
 def arrow_table(where: str, table: Any, n_rows: int, found: list[str]) -> RawTable:
-    """Table of an Arrow table's columns; mappings in map columns become dicts."""
-    return RawTable(where, {n: table.column(n).to_pylist() for n in table.column_names}, range(1, n_rows + 1), found)
+    """Table of an Arrow table's columns; mappings in map columns become dicts, UTF-8 bytes text."""
+    columns = {n: _as_text(table.column(n)) for n in table.column_names}
+    return RawTable(where, columns, range(1, n_rows + 1), found)
+
+
+def _as_text(column: Any) -> list[Any]:
+    """Values of an Arrow column; those of a column of bytes as text, if all of them are UTF-8."""
+    values: list[Any] = column.to_pylist()
+    if "binary" not in str(column.type):
+        return values
+    try:
+        return [_decoded(value) for value in values]
+    except UnicodeDecodeError:
+        return values
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if isinstance(value, list):
+        return [_decoded(entry) for entry in value]
+    return {_decoded(k): _decoded(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 _FORMATS: dict[str, Callable[[Path, frozenset[str]], RawTable]] = {

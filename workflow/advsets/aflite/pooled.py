@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advsets.aflite.objective import Objective
+from advsets.aflite.objective import Block, Data, Objective
 from advsets.aflite.preconditioner import (
     Preconditioner,
     bound_of,
@@ -123,13 +123,19 @@ def _n_rows(sample: Objective) -> int:
 
 
 def _feature_scale(sample: Objective) -> float:
-    squares = sum_of(sample, lambda data, block: features_of(data, block, torch.float64).square().sum(0))
+    def add(data: Data, block: Block, total: Tensor) -> None:
+        total += features_of(data, block, torch.float64).square().sum(0)
+
+    squares = sum_of(sample, add, sample.data.n_columns)
     return float((squares / _n_rows(sample)).max().sqrt().clamp(min=1.0))
 
 
 def _bound(sample: Objective, dtype: torch.dtype) -> Preconditioner:
-    gram = sum_of(sample, lambda data, block: gram_of(features_of(data, block, dtype)))
-    return bound_of(sample, gram, _n_rows(sample))
+    def add(data: Data, block: Block, total: Tensor) -> None:
+        total += gram_of(features_of(data, block, dtype))
+
+    n_columns = sample.data.n_columns
+    return bound_of(sample, sum_of(sample, add, n_columns, n_columns), _n_rows(sample))
 
 
 def _descend(sample: Objective, bound: Preconditioner, subset_size: float) -> tuple[Tensor, bool]:

@@ -10,15 +10,19 @@ Coefficients are flattened as (n_outputs, n_columns). The factor steers the path
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import combinations_with_replacement, pairwise
 
 import torch
 from torch import Tensor
 
 from advsets.aflite.objective import Block, Data, Linear, Objective, spread
 
+FEWEST_SUMS, MOST_SUMS, SUMS_SHARE = 8, 64, 4
+"""Sums that threads hold at a time: as many as fit into a quarter of the features' memory, within limits."""
 GRAM_PANEL = 128
 """Columns of a symmetric product computed at a time, down from the diagonal."""
 SOLVED_AT_ONCE = 32
@@ -84,22 +88,34 @@ def features_of(data: Data, block: Block, dtype: torch.dtype) -> Tensor:
     return x if data.offsets is not None else torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
-def sum_of(pooled: Objective, function: Callable[[Data, Block], Tensor]) -> Tensor:
-    """Sum in float64 of a function of the included examples, block by block."""
+def sum_of(pooled: Objective, add: Callable[[Data, Block, Tensor], object], *shape: int) -> Tensor:
+    """Sum over the included examples, float64 of this shape: `add` adds those of a block to its last argument.
 
-    def of_block(block: Block) -> Tensor | None:
-        data, included = pooled.data, pooled.in_subset[block.first : block.last, 0]
-        if not bool(included.any()):
-            return None
-        if not bool(included.all()):
-            data = data.take(block.first + included.nonzero()[:, 0])
-            block = Block(0, data.n_examples, 0, data.x.shape[0])
-        return function(data, block).double()
+    Threads sum shares of the blocks whose number depends on the sizes alone, so that the result does not depend on
+    the number of threads and what they hold stays small beside the features.
+    """
+    data = pooled.data
+    blocks = data.blocks(pooled.block_rows)
+    fitting = data.x.numel() * data.x.element_size() // (SUMS_SHARE * 8 * math.prod(shape))
+    n_shares = min(max(fitting, FEWEST_SUMS), MOST_SUMS, len(blocks))
+    edges = [len(blocks) * i // n_shares for i in range(n_shares + 1)]
 
-    parts = [part for part in pooled.run(of_block, pooled.data.blocks(pooled.block_rows)) if part is not None]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.add_(part)
+    def of_share(share: list[Block]) -> Tensor:
+        total = torch.zeros(shape, dtype=torch.float64, device=data.x.device)
+        for block in share:
+            part, included = data, pooled.in_subset[block.first : block.last, 0]
+            if not bool(included.any()):
+                continue
+            if not bool(included.all()):
+                part = data.take(block.first + included.nonzero()[:, 0])
+                block = Block(0, part.n_examples, 0, part.x.shape[0])
+            add(part, block, total)
+        return total
+
+    parts = iter(pooled.run(of_share, [blocks[i:j] for i, j in pairwise(edges)]))
+    total = next(parts)
+    for part in parts:
+        total += part
     return total
 
 
@@ -157,37 +173,39 @@ def hessian_of(pooled: Objective, coefficients: Tensor, dtype: torch.dtype) -> T
     scale = data.contrast_scale[:, None, None]
     linear = Linear.of((coefficients[:, None, :] * scale).to(dtype), data.n_features)
     ridge = _ridge(pooled)
-    if data.offsets is not None:
-        return pooled.C * sum_of(pooled, lambda data, block: _choice_curvature(data, block, linear)) + torch.diag(ridge)
-    if data.n_classes == 2:
-        return pooled.C * sum_of(pooled, lambda data, block: _binary_curvature(data, block, linear)) + torch.diag(ridge)
-    blocks = pooled.C * _symmetric(sum_of(pooled, lambda data, block: _contrast_curvature(data, block, linear)))
-    hessian = blocks.permute(0, 2, 1, 3).reshape(data.n_outputs * data.n_columns, -1)
+    if not data.has_contrasts:
+        add = _add_binary if data.offsets is None else _add_choice
+        lower = sum_of(pooled, partial(add, linear), data.n_columns, data.n_columns)
+        return lower.mul_(pooled.C) + torch.diag(ridge)
+    pairs = list(combinations_with_replacement(range(data.n_outputs), 2))
+    blocks = sum_of(pooled, partial(_add_contrasts, linear, pairs), len(pairs), data.n_columns, data.n_columns)
+    hessian = blocks.new_empty(data.n_outputs, data.n_columns, data.n_outputs, data.n_columns)
+    for (a, b), block in zip(pairs, blocks, strict=True):
+        hessian[a, :, b] = hessian[b, :, a] = _symmetric(block.mul_(pooled.C))
+    hessian = hessian.view(data.n_outputs * data.n_columns, -1)
     hessian.diagonal().add_(ridge.repeat(data.n_outputs))
     return hessian
 
 
-def _binary_curvature(data: Data, block: Block, linear: Linear) -> Tensor:
+def _add_binary(linear: Linear, data: Data, block: Block, total: Tensor) -> None:
     score = data.scores(block, linear)[:, 0, 0]
-    return gram_of(features_of(data, block, linear.weight.dtype), torch.sigmoid(score) * torch.sigmoid(-score))
+    total += gram_of(features_of(data, block, linear.weight.dtype), torch.sigmoid(score) * torch.sigmoid(-score))
 
 
-def _contrast_curvature(data: Data, block: Block, linear: Linear) -> Tensor:
-    """Blocks (n_outputs, n_outputs, n_columns, n_columns) of the Hessian by scaled contrasts."""
+def _add_contrasts(linear: Linear, pairs: list[tuple[int, int]], data: Data, block: Block, total: Tensor) -> None:
+    """Curvature of each pair of scaled contrasts, shape (n_pairs, n_columns, n_columns)."""
     share = torch.softmax(spread(data.scores(block, linear)), dim=1)[:, :, 0]
     basis = spread(torch.diag(data.contrast_scale).to(share.dtype))  # (n_outputs, n_classes)
     mean = share @ basis.T
     x = features_of(data, block, linear.weight.dtype)
-    out = x.new_empty(data.n_outputs, data.n_outputs, x.shape[1], x.shape[1])
-    for a in range(data.n_outputs):
-        for b in range(a + 1):
-            out[a, b] = out[b, a] = gram_of(x, share @ (basis[a] * basis[b]) - mean[:, a] * mean[:, b])
-    return out
+    for k, (a, b) in enumerate(pairs):
+        total[k] += gram_of(x, share @ (basis[a] * basis[b]) - mean[:, a] * mean[:, b])
 
 
-def _choice_curvature(data: Data, block: Block, linear: Linear) -> Tensor:
+def _add_choice(linear: Linear, data: Data, block: Block, total: Tensor) -> None:
     example, place, _ = data.candidate_slots(block)
     share = torch.softmax(data.scores(block, linear)[:, :, 0], dim=1)[example, place]
     x = features_of(data, block, linear.weight.dtype)
     mean = x.new_zeros(block.last - block.first, x.shape[1]).index_add_(0, example, x * share[:, None])
-    return gram_of(x, share) - gram_of(mean)
+    total += gram_of(x, share)
+    total -= gram_of(mean)

@@ -10,12 +10,16 @@ example does not depend on the rows beside it beyond the last digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from advsets.aflite.logreg import Fits, check_data
 from advsets.aflite.objective import Block, Data, Linear, block_threads
+
+SHARES = 64
+"""Runs of blocks that are handed to threads: results go into one array, which keeps memory in one piece."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def score_examples(
     offsets: Tensor | None = None,
     held_out: Tensor | None = None,
     device: str = "cpu",
-    block_rows: int = 2048,
+    block_rows: int = 1024,
 ) -> Scores:
     """Count right predictions and average margins of every example.
 
@@ -90,26 +94,39 @@ def score_examples(
         )
     linear = Linear.of(by_output, data.n_features)
     blocks = data.blocks(block_rows) if len(y) else []
+    n_correct = torch.zeros(len(y), dtype=torch.int64, device=place)
+    margin = torch.zeros(len(y), dtype=torch.float64, device=place)
+
+    def of_share(share: list[Block]) -> Tensor:
+        per_partition = torch.zeros(n_partitions, dtype=torch.int64, device=place)
+        for block in share:
+            rows = slice(block.first, block.last)
+            right, margins = _score_block(data, block, linear)
+            counted = right & counts[rows]
+            torch.sum(counted, 1, out=n_correct[rows])
+            torch.sum(torch.where(counts[rows], margins, 0.0), 1, out=margin[rows])
+            per_partition += counted.sum(0)
+        return per_partition
+
+    n_shares = min(SHARES, len(blocks))
+    edges = [len(blocks) * i // n_shares for i in range(n_shares + 1)] if blocks else [0]
     with torch.no_grad(), block_threads(place) as run:
-        parts = list(run(lambda block: _score_block(data, block, linear, counts), blocks))
-    correct_per_partition = sum((part[2] for part in parts), torch.zeros(n_partitions, dtype=torch.int64, device=place))
-    n_correct = torch.cat([part[0] for part in parts]) if parts else torch.zeros(0, dtype=torch.int64)
-    total = torch.cat([part[1] for part in parts]) if parts else torch.zeros(0, dtype=torch.float64)
+        shares = [blocks[i:j] for i, j in pairwise(edges)]
+        correct_per_partition = sum(run(of_share, shares), torch.zeros(n_partitions, dtype=torch.int64, device=place))
     n_held_out = counts.sum(1)
     return Scores(
         n_held_out.cpu(),
         n_correct.cpu(),
-        (total / n_held_out).cpu(),
+        (margin / n_held_out).cpu(),
         counts.sum(0).cpu(),
         correct_per_partition.cpu(),
     )
 
 
-def _score_block(data: Data, block: Block, linear: Linear, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Right predictions (examples,), sum of margins (examples,), right predictions (n_fits,)."""
+def _score_block(data: Data, block: Block, linear: Linear) -> tuple[Tensor, Tensor]:
+    """Whether each fit predicts each example right (examples, n_fits) bool, and its margin (examples, n_fits)."""
     scores = data.scores(block, linear)
     y = data.y[block.first : block.last]
-    held_out = counts[block.first : block.last]
     if data.offsets is None and data.n_classes == 2:
         right = (scores[:, 0] > 0) == (y == 1)[:, None]
         margin = scores[:, 0] * (2 * y - 1)[:, None]
@@ -122,5 +139,4 @@ def _score_block(data: Data, block: Block, linear: Linear, counts: Tensor) -> tu
         if bool((margin == 0).any()):
             tied = scores.argmax(1)
             right |= (margin == 0) & (y[:, None] < tied)
-    counted = right & held_out
-    return counted.sum(1), torch.where(held_out, margin, 0.0).sum(1), counted.sum(0)
+    return right, margin

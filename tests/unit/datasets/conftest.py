@@ -69,10 +69,15 @@ def write_jsonl(tmp_path: Path) -> Callable[..., str]:
 
 
 class Site:
-    """A web site with the given files; `cut` ends each transfer after that many bytes, with `stall` it halts there."""
+    """A web site with the given files.
+
+    `cut` ends each transfer after that many bytes, with `stall` it halts there; `tells_length` is whether
+    the server says how long a file is.
+    """
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files, self.cut, self.requests = files, None, []
+        self.tells_length = True
         self.stall = threading.Event()
         self.resumed = threading.Event()
         site = self
@@ -82,7 +87,8 @@ class Site:
                 site.requests.append(self.path)
                 body = site.files.get(self.path)
                 self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
+                if site.tells_length:
+                    self.send_header("Content-Length", str(len(body or b"")))
                 self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
                 self.end_headers()
                 self.wfile.write((body or b"")[: site.cut])
@@ -100,6 +106,7 @@ class Site:
 
     files: dict[str, bytes]
     cut: int | None
+    tells_length: bool
     requests: list[str]
 
 

@@ -70,6 +70,19 @@ def test_missing_file_and_record(make_row: Any, tmp_path: Path) -> None:
         sources.read(row, tmp_path / "raw", {"train": [], "evaluation": []})
 
 
+def test_folder_that_is_no_saved_data_set(make_row: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    row = make_row({"kind": "file", "train": str(folder)})
+    with pytest.raises(
+        UserError, match=r"source\.train: .*/folder: found a folder that holds nothing; allowed: a file"
+    ):
+        sources.fetch(row, tmp_path / "raw")
+    (folder / "train.csv").write_text("text,label\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"holds train\.csv; allowed: .*save_to_disk.*use `kind: hub`"):
+        sources.fetch(row, tmp_path / "raw")
+
+
 def test_labels_in_a_file_of_their_own(make_row: Any, write_jsonl: Any, prepare: Any, tmp_path: Path) -> None:
     texts = [{"text": f"t{i}", "label": "not this"} for i in range(30)]
     (tmp_path / "a.lst").write_text("0\n1\n" * 15, encoding="utf-8")

@@ -126,6 +126,17 @@ def test_offline_names_what_to_fetch_and_where_to_put_it(
     (tmp_path / "vaderSentiment-3.3.2.tar.gz").write_bytes(SDIST)
     sources.fetch(row, tmp_path)
     assert read_json(tmp_path / "source.json")["files"][0]["sha256"] == row.source["sha256"]
+    capitals = DatasetRow(**{**vars(row), "source": {**row.source, "sha256": row.source["sha256"].upper()}})
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "vaderSentiment-3.3.2.tar.gz").write_bytes(SDIST)
+    sources.fetch(capitals, tmp_path / "again")
+
+
+def test_damaged_archive_is_told(tmp_path: Path) -> None:
+    for n in (40, len(SDIST) // 2):
+        (tmp_path / "a.tar.gz").write_bytes(SDIST[:n])
+        with pytest.raises(UserError, match=r"a\.tar\.gz: not a readable tar archive .*delete it and fetch again"):
+            vader_hutto.read(tmp_path / "a.tar.gz", {"part": "movieReviewSnippets"})
 
 
 def test_wrong_archive_put_there_by_hand_is_named(row: DatasetRow, tmp_path: Path) -> None:

@@ -121,6 +121,102 @@ def test_cut_connection_leaves_no_file_and_a_second_call_completes(make_row: Any
     assert (tmp_path / "raw/p.zip").read_bytes() == ZIP
 
 
+HTML = b"\n<!DOCTYPE html><html><title>Log in</title></html>"
+TAR = tarred({name: content * 40 for name, content in FILES.items()})
+BAD_CRC = ZIP.replace(b"piqa/dev-labels.lst", b"piqa/dev-labels.lst", 1)[:150] + b"\0\0" + ZIP[152:]
+CUT_GZIP = gzip.compress(FILES["piqa/train.jsonl"])[:-20]
+UNREADABLE = [
+    ("p.zip", ZIP[: len(ZIP) // 2], "bytes that are no whole zip or tar archive (cut off or damaged)"),
+    ("p.zip", b"", "0 bytes"),
+    ("p.zip", HTML, "an HTML page (of a login, a proxy or an error)"),
+    ("p.zip", b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer in place of the file"),
+    ("p.zip", BAD_CRC, "an archive whose 'piqa/train.jsonl' cannot be read to its end"),
+    ("p.tar.gz", TAR[: len(TAR) // 2], "an archive whose 'piqa/train.jsonl' cannot be read to its end"),
+    ("p.tar.gz", TAR[:30], "30 bytes that are no whole zip or tar archive"),
+    ("p", ZIP[:-30], "bytes that are no whole zip or tar archive"),
+    ("folder/train.jsonl", HTML, "an HTML page"),
+    ("folder/train.jsonl", FILES["piqa/train.jsonl"][:-9], "no readable table (train.jsonl, line 20: not valid JSON"),
+    ("folder/train.jsonl.gz", CUT_GZIP, "no readable table (train.jsonl.gz: the gzip file is cut off"),
+    ("folder/train.parquet", b"PAR1 half", "no readable table (train.parquet: not a readable Parquet file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), UNREADABLE)
+def test_what_cannot_be_read_is_not_kept_and_is_asked_for_again(
+    make_row: Any, site: Any, tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    in_folder = name.startswith("folder/")
+    url = f"{site.url}/folder/" if in_folder else f"{site.url}/{name}"
+    members = {"train": name.removeprefix("folder/")} if in_folder else MEMBERS
+    row = make_row({"kind": "url", "url": url, **members}, **CHOICE)
+    site.files[f"/{name}"], site.tells_length = content, False
+    raw = tmp_path / "raw"
+    with pytest.raises(UserError) as caught:
+        sources.fetch(row, raw)
+    text = str(caught.value)
+    assert text.startswith(f"data set toy: {site.url}/{name}: found ") and message in text and "\n" not in text
+    assert "nothing is kept" in text and "run again, or put" in text and ".part" not in text
+    assert list(raw.iterdir()) == []
+    path = raw / name.removeprefix("folder/")
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="delete the file and run again"):
+        sources.fetch(row, raw)
+    path.unlink()
+    whole = {".gz": TAR, ".zip": ZIP, "": ZIP, ".jsonl": FILES["piqa/train.jsonl"]}.get(Path(name).suffix)
+    if whole is not None and not name.endswith(".jsonl.gz"):
+        site.files[f"/{name}"] = whole
+        sources.fetch(row, raw)
+        assert path.read_bytes() == whole and (raw / "source.json").is_file()
+
+
+def test_a_length_that_is_not_told_is_warned_of(make_row: Any, site: Any, tmp_path: Path, capsys: Any) -> None:
+    site.files["/p.zip"] = ZIP
+    source = {"kind": "url", "url": f"{site.url}/p.zip", **MEMBERS}
+    sources.fetch(make_row(source, **CHOICE), tmp_path / "a")
+    site.tells_length = False
+    sources.fetch(make_row({**source, "sha256": sha(ZIP)}, **CHOICE), tmp_path / "b")
+    assert "tells no length" not in capsys.readouterr().err
+    sources.fetch(make_row(source, **CHOICE), tmp_path / "c")
+    assert "p.zip: the server tells no length" in capsys.readouterr().err
+
+
+def test_checksums_in_capitals_and_of_other_files(make_row: Any, site: Any, tmp_path: Path) -> None:
+    site.files = {"/p.zip": ZIP, "/d/train.jsonl": FILES["piqa/train.jsonl"]}
+    source = {"kind": "url", "url": f"{site.url}/p.zip", **MEMBERS, "sha256": sha(ZIP).upper()}
+    sources.fetch(make_row(source, **CHOICE), tmp_path / "a")
+    folder = {"kind": "url", "url": f"{site.url}/d/", "train": "train.jsonl"}
+    right = {"train.jsonl": sha(site.files["/d/train.jsonl"]).upper()}
+    sources.fetch(make_row({**folder, "sha256": right}, **CHOICE), tmp_path / "b")
+    with pytest.raises(UserError, match="source.sha256: found a checksum of 'dev.jsonl'; allowed: .* train.jsonl; rem"):
+        sources.fetch(make_row({**folder, "sha256": {**right, "dev.jsonl": "0" * 64}}, **CHOICE), tmp_path / "c")
+
+
+RECORDS = [
+    b'{"kind": "u',
+    b"",
+    b"[1]",
+    b'{"a": 1}',
+    b"\xff\xfe\x00",
+    b'{"requested": {}, "files": [{"name": 3}]}',
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("name", [".fetched.json", "source.json"])
+@pytest.mark.parametrize("content", RECORDS)
+def test_a_damaged_record_is_to_be_deleted(make_row: Any, site: Any, tmp_path: Path, name: str, content: bytes) -> None:
+    site.files["/p.zip"] = ZIP
+    row = make_row({"kind": "url", "url": f"{site.url}/p.zip", **MEMBERS}, **CHOICE)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        sources.fetch(row, tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / name}: ") and "delete this file and run again" in str(
+        caught.value
+    )
+    (tmp_path / name).unlink()
+    sources.fetch(row, tmp_path)
+
+
 def test_killed_download_leaves_no_file_and_a_second_call_completes(make_row: Any, site: Any, tmp_path: Path) -> None:
     site.files["/p.zip"] = ZIP
     site.cut = 100
@@ -179,7 +275,11 @@ def test_unreachable_address_says_what_to_put_where(make_row: Any, site: Any, tm
         ({"train": "/etc/passwd"}, "allowed: a path inside the archive"),
         ({"train": "piqa/absent.jsonl"}, "holds no 'piqa/absent.jsonl'; found: piqa/dev-labels.lst"),
         ({"url": "plain.jsonl"}, "plain.jsonl is one file, no archive"),
-        ({"url": "cut.zip"}, "cut.zip is one file, no archive"),
+        ({"url": "cut.zip"}, "cut.zip: found 200 bytes that are no whole zip or tar archive (cut off or damaged); not"),
+        ({"url": "[::1/p.zip"}, "source.url: http://[::1/p.zip is no address (Invalid IPv6 URL); allowed: http://"),
+        ({"url": "[::1/folder/"}, "source.url: http://[::1/folder/ is no address"),
+        ({"url": "host:99999/p.zip"}, "is no address (Port out of range"),
+        ({"url": "empty.zip"}, "holds no 'piqa/train.jsonl'; found: no files;"),
         ({"url": "ftp.invalid"}, "is no address"),
         ({"sha256": "0" * 64}, "sha256 is"),
         ({"sha256": {"p.zip": "0" * 64}}, "source.sha256: allowed: one checksum for a file"),
@@ -187,9 +287,11 @@ def test_unreachable_address_says_what_to_put_where(make_row: Any, site: Any, tm
 )
 def test_bad_sources(make_row: Any, site: Any, tmp_path: Path, change: dict[str, str], message: str) -> None:
     site.files = {"/p.zip": ZIP, "/plain.jsonl": FILES["piqa/train.jsonl"], "/cut.zip": ZIP[:200]}
+    site.files["/empty.zip"] = zipped({})
     source = {"kind": "url", "url": f"{site.url}/p.zip", **MEMBERS, **change}
     if "url" in change:
-        source["url"] = f"{site.url}/{change['url']}" if change["url"] != "ftp.invalid" else "ftp.invalid"
+        root = "" if change["url"] == "ftp.invalid" else "http://" if ":" in change["url"] else f"{site.url}/"
+        source["url"] = root + change["url"]
     with pytest.raises(UserError) as caught:
         sources.fetch(make_row(source, **CHOICE), tmp_path)
     assert message in str(caught.value)

@@ -44,8 +44,8 @@ def content_size(path: Path) -> int:
 
 
 def check_sha256(path: Path, wanted: str | None, name: str, advice: str) -> str:
-    """SHA-256 of `path`; raises `UserError` when it is not `wanted` (None: anything is right)."""
+    """SHA-256 of `path`; raises `UserError` when it is not `wanted` (None: anything is right; case does not count)."""
     found = file_sha256(path)
-    if wanted is not None and found != wanted:
+    if wanted is not None and found != wanted.lower():
         raise UserError(f"{name}: sha256 is {found}; allowed: {wanted}; {advice}")
     return found

@@ -44,6 +44,8 @@ def download(url: str, target: Path, sha256: str | None, what: str, by_hand: str
             request = urllib.request.Request(url, headers=headers)
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response, temporary.open("wb") as sink:
                 _copy(response, sink, target.name)
+                if sha256 is None and not _is_measured(response):
+                    _warn_unmeasured(target.name)
         except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, _CutOff) as error:
             reason = getattr(error, "reason", None) or error
             raise UserError(f"{what}: cannot fetch {url} ({reason}); check network and address, or {by_hand}") from None
@@ -71,6 +73,19 @@ def _copy(response: Any, sink: IO[bytes], name: str) -> None:
     if total is not None and done != total:
         raise _CutOff(f"the connection was cut after {done} of {total} bytes")
     _tell(name, done, total)
+
+
+def _is_measured(response: Any) -> bool:
+    """Whether a cut transfer would have been noticed."""
+    return bool(response.headers.get("Content-Length")) or bool(getattr(response, "chunked", False))
+
+
+def _warn_unmeasured(name: str) -> None:
+    print(
+        f"{name}: the server tells no length, so that a cut transfer may go unnoticed; give `source.sha256`",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _tell(name: str, done: int, total: int | None) -> None:

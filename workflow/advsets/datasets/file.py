@@ -13,7 +13,7 @@ from advsets.datasets.raw import RawTable
 from advsets.datasets.record import RECORD, describe_file
 from advsets.datasets.saved import is_saved, read_saved, saved_splits
 from advsets.datasets.tabular import read_rows
-from advsets.errors import UserError
+from advsets.errors import UserError, allowed
 from advsets.registry import DatasetRow
 
 REUSABLE = False
@@ -25,10 +25,7 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
     for key, text in named(row.source).items():
         path = local_path(text, f"data set {row.name}: source.{key}")
         if not path.is_file() and not is_saved(path):
-            raise UserError(
-                f"data set {row.name}: source.{key}: {path}: no such file or saved `datasets` folder;"
-                " correct the path, or put the file there"
-            )
+            raise _unusable(path, f"data set {row.name}: source.{key}")
         files.append({"key": key, **describe_file(path, str(path))})
     return {"files": files}
 
@@ -46,6 +43,19 @@ def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str
         return read_saved(path, split_of[split], columns) if path.is_dir() else read_rows(path, columns)
 
     return read_members(paths, wanted, read_any)
+
+
+def _unusable(path: Path, where: str) -> UserError:
+    if not path.is_dir():
+        return UserError(
+            f"{where}: {path}: no such file or saved `datasets` folder; correct the path, or put the file there"
+        )
+    found = allowed(sorted(p.name for p in path.iterdir()), 6) or "nothing"
+    return UserError(
+        f"{where}: {path}: found a folder that holds {found}; allowed: a file, or a folder written by `save_to_disk`"
+        " of `datasets` (with dataset_info.json or dataset_dict.json); name a file in it, or for a folder in the"
+        " hub's format use `kind: hub`"
+    )
 
 
 def _check_unchanged(entry: dict[str, Any], folder: Path) -> None:

@@ -34,7 +34,7 @@ def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str
 def _placed_by_hand(row: DatasetRow, folder: Path) -> Path | None:
     candidates = sorted(p for p in folder.iterdir() if p.name.endswith(_SUFFIXES) and p.is_file())
     for path in candidates:
-        if file_sha256(path) == row.source["sha256"]:
+        if file_sha256(path) == row.source["sha256"].lower():
             return path
     if candidates:
         check_sha256(candidates[0], row.source["sha256"], str(candidates[0]), "delete the file and run again")

@@ -9,13 +9,14 @@ the commit and checksums of the first download hold until the user deletes the f
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from advsets import __version__
 from advsets.datasets.checksums import content_sha256, content_size, file_sha256
 from advsets.errors import UserError
-from advsets.io import read_json, write_json
+from advsets.io import parse_json, write_json
 from advsets.registry import DatasetRow
 
 RECORD = "source.json"
@@ -30,8 +31,8 @@ def earlier_record(row: DatasetRow, folder: Path) -> dict[str, Any] | None:
     for name in (_COPY, RECORD):
         path = folder / name
         if path.is_file():
-            record: dict[str, Any] = read_json(path)
-            if record.get("requested") == row.source:
+            record = _load(path)
+            if record["requested"] == row.source:
                 return record
             _remove_files(record, folder)
             path.unlink()
@@ -39,7 +40,7 @@ def earlier_record(row: DatasetRow, folder: Path) -> dict[str, Any] | None:
 
 
 def _remove_files(record: dict[str, Any], folder: Path) -> None:
-    for entry in record.get("files", []):
+    for entry in record["files"]:
         path = folder / entry["name"]
         if not Path(entry["name"]).is_absolute() and path.is_file() and file_sha256(path) == entry["sha256"]:
             path.unlink()
@@ -74,15 +75,35 @@ def read_record(row: DatasetRow, folder: Path) -> dict[str, Any]:
     path = folder / RECORD
     if not path.is_file():
         raise UserError(f"{path}: no such file; fetch data set {row.name!r} first")
-    record: dict[str, Any] = read_json(path)
-    if not isinstance(record, dict) or record.get("requested") != row.source:
+    record = _load(path)
+    if record["requested"] != row.source:
         raise UserError(
             f"{path}: the source of data set {row.name!r} has changed since; delete this file and fetch again"
         )
     return record
 
 
+def _load(path: Path) -> dict[str, Any]:
+    """Record at `path`; what is none of ours raises `UserError`, which tells to delete it."""
+    try:
+        record = parse_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not valid JSON ({error}); delete this file and run again") from None
+    if not _is_record(record):
+        raise UserError(f"{path}: found no record of a fetch; delete this file and run again")
+    whole: dict[str, Any] = record
+    return whole
+
+
+def _is_record(record: Any) -> bool:
+    files = record.get("files") if isinstance(record, dict) and "requested" in record else None
+    return isinstance(files, list) and all(isinstance(f, dict) and {"name", "size", "sha256"} <= set(f) for f in files)
+
+
 def remove_parts(folder: Path) -> None:
     """Delete what an interrupted fetch left under temporary names."""
-    for path in folder.rglob(".*.part"):
-        path.unlink(missing_ok=True)
+    for path in list(folder.rglob(".*.part")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

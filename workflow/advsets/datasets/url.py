@@ -1,7 +1,17 @@
-"""Archives and files by address, with checksums; files that are there already are used."""
+"""Archives and files by address, with checksums; files that are there already are used.
+
+Conventions
+-----------
+A file gets its name when its checksum is right or, where none is known, when it can be read to
+its end; so what a cut transfer or a login page left is not kept, and is asked for again.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
@@ -9,19 +19,22 @@ from urllib.parse import unquote, urljoin, urlsplit
 from advsets.datasets.archives import extract_member, is_archive
 from advsets.datasets.checksums import check_sha256
 from advsets.datasets.download import download
+from advsets.datasets.firstlook import fault_of
 from advsets.datasets.members import named, read_members
 from advsets.datasets.raw import RawTable
 from advsets.datasets.record import describe_file
 from advsets.datasets.tabular import read_rows
-from advsets.errors import UserError
+from advsets.errors import UserError, allowed
 from advsets.registry import DatasetRow
 
 REUSABLE = True
+_SCHEMES = ("http", "https", "ftp", "file")
 
 
 def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict[str, Any]:
     """Download what the source names into `folder`, check it, and unpack the members that are named."""
     source, members = row.source, named(row.source)
+    _check_address(source["url"], f"data set {row.name}: source.url")
     for key, member in members.items():
         _check_relative(member, f"data set {row.name}: source.{key}")
     sums = {entry["name"]: entry["sha256"] for entry in (earlier or {"files": []})["files"]}
@@ -33,6 +46,12 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
         )
     if is_folder:
         given = source["sha256"] or {}
+        unknown = sorted(set(given) - set(members.values()))
+        if unknown:
+            raise UserError(
+                f"data set {row.name}: source.sha256: found a checksum of {unknown[0]!r}; allowed: those of the files"
+                f" that the source names, {allowed(members.values())}; remove it"
+            )
         for member in members.values():
             _obtain(row, urljoin(source["url"], member), folder, member, given.get(member) or sums.get(member))
         return {"files": [{"key": k, **describe_file(folder / m, m)} for k, m in members.items()]}
@@ -68,15 +87,49 @@ def _fetch_one(row: DatasetRow, folder: Path, sums: dict[str, str]) -> dict[str,
 
 def _obtain(row: DatasetRow, url: str, folder: Path, name: str, sha256: str | None) -> Path:
     """`folder / name`, downloaded unless it is there, with its checksum checked."""
-    target = folder / name
+    target, what, members = folder / name, f"data set {row.name}", named(row.source)
     by_hand = (
         f"put {name}{f' (sha256 {sha256})' if sha256 else ''} from {url} into {target.parent.resolve()} and run again"
     )
     if target.is_file():
         check_sha256(target, sha256, str(target), "delete the file and run again")
-    else:
-        download(url, target, sha256, f"data set {row.name}", by_hand)
+        fault = None if sha256 else fault_of(target, members)
+        if fault:
+            raise UserError(f"{what}: {target}: found {fault}; delete the file and run again, or replace it")
+        return target
+    with _staged(target) as new:
+        download(url, new, sha256, what, by_hand)
+        fault = None if sha256 else fault_of(new, members)
+        if fault:
+            raise UserError(
+                f"{what}: {url}: found {fault}; nothing is kept: see what the address sends (a login, a wrong"
+                f" address, a cut transfer) and run again, or {by_hand}"
+            )
+        os.replace(new, target)
     return target
+
+
+@contextmanager
+def _staged(target: Path) -> Iterator[Path]:
+    """Path of the same name in a folder of its own beside `target`, which is removed at the end."""
+    stage = target.with_name(f".{target.name}.part")
+    try:
+        yield stage / target.name
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _check_address(url: str, where: str) -> None:
+    try:
+        parts, reason = urlsplit(url), ""
+        port = parts.port
+        if parts.scheme not in _SCHEMES:
+            reason = f"scheme {parts.scheme!r}, port {port}"
+    except ValueError as error:
+        reason = str(error)
+    if reason:
+        schemes = allowed(f"{scheme}://…" for scheme in _SCHEMES)
+        raise UserError(f"{where}: {url} is no address ({reason}); allowed: {schemes}; correct it")
 
 
 def _check_relative(name: str, where: str) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def _members(archive: Path, names: list[str]) -> list[str]:
                 raise UserError(f"{archive}: holds no {_INNER}; check package and version of the data set")
             with tarfile.open(fileobj=io.BytesIO(inner_file.read())) as inner:
                 return [_text(inner, f"{_FOLDER}/{name}", archive) for name in names]
-    except tarfile.TarError as error:
+    except (tarfile.TarError, zlib.error, EOFError) as error:
         raise UserError(f"{archive}: not a readable tar archive ({error}); delete it and fetch again") from None
 
 

@@ -124,3 +124,10 @@ def test_saved_folders(make_row: Any, prepare: Any, tmp_path: Path) -> None:
     test_only = {"kind": "file", "train": str(tmp_path / "both"), "evaluation": str(tmp_path / "both")}
     with pytest.raises(UserError, match="no split 'test'; found: train, validation"):
         prepare(make_row(test_only, evaluation_split="test"))
+    (tmp_path / "both" / "train" / "dataset_info.json").write_text("[1", encoding="utf-8")
+    with pytest.raises(UserError, match="both/train: not a readable `datasets` folder"):
+        prepare(make_row(sub))
+    for content, message in (("{", "not valid JSON"), ('{"splits": 3}', "names no list of splits")):
+        (tmp_path / "both" / "dataset_dict.json").write_text(content, encoding="utf-8")
+        with pytest.raises(UserError, match=f"dataset_dict.json: {message}"):
+            prepare(make_row({"kind": "file", "train": str(tmp_path / "both")}))

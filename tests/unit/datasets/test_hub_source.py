@@ -5,6 +5,7 @@ The address of the hub is read when `huggingface_hub` is imported, so each case 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import http.server
 import json
@@ -144,6 +145,30 @@ def test_failures_are_one_line_at_once(
     assert done.stderr.startswith("advsets: error: data set toy: ") and done.stderr.count("\n") == 1
     assert message in done.stderr
     assert not (tmp_path / "raw" / "source.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("train.jsonl", jsonl("cut", 9)[:-9], "JSON parse error"),
+        ("train.json", b"<html>log in</html>", "JSON parse error"),
+        ("train.jsonl", b"", "a file is empty"),
+        ("train.jsonl.gz", gzip.compress(jsonl("cut", 9))[:-12], "Compressed file ended"),
+        ("train.zip", b"PK\x03\x04half", "File is not a zip file"),
+        ("train.parquet", b"PAR1 half", "Parquet magic bytes not found"),
+    ],
+)
+def test_damaged_files_are_told_and_nothing_is_kept(
+    make_row: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: bytes, reason: str
+) -> None:
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / name).write_bytes(body)
+    row = make_row({"kind": "hub", "repo": str(tmp_path / "toy"), "train": "train"})
+    with pytest.raises(UserError) as caught:
+        sources.fetch(row, tmp_path / "raw")
+    assert reason in str(caught.value) and "where files are damaged mend its files" in str(caught.value)
+    assert list((tmp_path / "raw").iterdir()) == []
 
 
 def test_local_folder_in_the_hubs_format(

@@ -15,7 +15,6 @@ from typing import IO
 from advsets.errors import UserError, allowed
 from advsets.io import atomic_path
 
-
 _CHUNK = 1 << 20
 _SUFFIXES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _ZIP_START = b"PK\x03\x04"

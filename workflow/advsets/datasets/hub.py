@@ -63,15 +63,22 @@ def _commit(repo: str, revision: str) -> str:
 def _save(row: DatasetRow, repo: str, splits: list[str], commit: str | None, folder: Path) -> None:
     """Write the splits; whatever their builder raises is told in one line."""
     import datasets
-    from datasets.exceptions import DatasetsError
+    from huggingface_hub.errors import HTTPError
 
     datasets.disable_progress_bars()
     names = [row.source[split] for split in splits]
     try:
         loaded = datasets.load_dataset(repo, row.source["config"], split=names, revision=commit)
-    except (DatasetsError, ValueError, RuntimeError, FileNotFoundError) as error:
-        reason = _first(error.__cause__ or error)
-        raise UserError(f"{_what(row)}, splits {allowed(names)}: {reason}; correct `source`") from None
+    except (HTTPError, ConnectionError, TimeoutError):
+        raise
+    except Exception as error:  # whatever readers of damaged files raise
+        if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
+            raise
+        reason = "a file is empty" if isinstance(error, StopIteration) else _first(error.__cause__ or error)
+        advice = "mend its files" if commit is None else f"run `hf cache rm dataset/{repo}` to fetch its files anew"
+        raise UserError(
+            f"{_what(row)}, splits {allowed(names)}: {reason}; correct `source`, or where files are damaged {advice}"
+        ) from None
     for split, dataset in zip(splits, loaded, strict=True):
         with atomic_path(folder / f"{split}.parquet") as temporary:
             dataset.to_parquet(str(temporary))

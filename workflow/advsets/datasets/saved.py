@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from advsets.datasets.raw import RawTable
 from advsets.datasets.tabular import arrow_table
 from advsets.errors import UserError, allowed
+from advsets.io import read_json
 
 _DATASET, _DATASETS = "dataset_info.json", "dataset_dict.json"
 
@@ -21,7 +21,10 @@ def saved_splits(path: Path) -> list[str]:
     """Splits of a folder that holds several data sets; empty for anything else."""
     if not (path / _DATASETS).is_file():
         return []
-    splits: list[str] = json.loads((path / _DATASETS).read_text(encoding="utf-8"))["splits"]
+    content = read_json(path / _DATASETS)
+    splits = content.get("splits") if isinstance(content, dict) else None
+    if not isinstance(splits, list) or not all(isinstance(split, str) for split in splits):
+        raise UserError(f"{path / _DATASETS}: names no list of splits; save the data set again")
     return splits
 
 
@@ -41,8 +44,9 @@ def read_saved(path: Path, split: str, wanted: list[str]) -> RawTable:
     folder = path / split if splits else path
     try:
         dataset = Dataset.load_from_disk(str(folder))
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{folder}: not a readable `datasets` folder ({error}); save it again") from None
+    except Exception as error:  # whatever damaged metadata or tables raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{folder}: not a readable `datasets` folder ({reason}); save it again") from None
     names = list(dataset.column_names)
     table = dataset.select_columns([n for n in names if n in set(wanted)]).with_format("arrow")[:]
     return arrow_table(str(folder), table, len(dataset), names)

@@ -266,7 +266,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("class", {"train": [record(0), record(2)]}, "all 2 train rows have the label 'no'"),
     ("class of evaluation", {"evaluation": [record(100)]}, "all 1 evaluation rows have the label 'no'"),
     ("column", {"columns": {"text_a": "sentence"}}, "column 'sentence' (text_a) is missing; found: text, label"),
-    ("unlabelled", {"train": [record(0, label="-")]}, "no train rows are left"),
+    (
+        "unlabelled",
+        {"train": [record(0, label="-")]},
+        "no train rows are left: 1 of 1 train rows are dropped (no gold label); give more rows, or change what took",
+    ),
     ("annotators", {"columns": {"label": None}}, "columns.label is null; allowed: only with annotators"),
     (
         "negative count",
@@ -377,6 +381,89 @@ def test_mapped_label_outside_the_candidates(two_files: Any, prepare: Any) -> No
 def test_one_file_needs_a_fraction(make_row: Any, write_jsonl: Any, prepare: Any) -> None:
     with pytest.raises(UserError, match="`evaluation_fraction` is null"):
         prepare(make_row({"kind": "file", "train": write_jsonl("all.jsonl", TRAIN)}))
+
+
+def test_a_fraction_beside_evaluation_rows_is_refused(two_files: Any, prepare: Any) -> None:
+    with pytest.raises(UserError, match=r"`evaluation_fraction` 0\.2, but the source has evaluation rows .*dev\.jsonl"):
+        prepare(two_files(evaluation_fraction=0.2))
+
+
+def test_a_setting_that_leaves_too_few_rows_is_named(
+    make_row: Any, write_jsonl: Any, two_files: Any, prepare: Any
+) -> None:
+    def told(row: Any, **settings: Any) -> str:
+        with pytest.raises(UserError) as caught:
+            prepare(row, **settings)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    one = make_row({"kind": "file", "train": write_jsonl("all.jsonl", TRAIN)}, evaluation_fraction=0.0001)
+    text = told(one)
+    assert "no evaluation rows are left: `evaluation_fraction` 0.0001 draws 0 of 60 rows; give more rows" in text
+    text = told(two_files(), max_evaluation=1)
+    assert "all 1 evaluation rows have the label 'no': `split.max_evaluation` 1 keeps 1 of 20 evaluation rows;" in text
+    text = told(two_files(), max_train=1)
+    assert "all 1 train rows have the label 'no': `split.max_train` 1 keeps 1 of 60 train rows;" in text
+    groups = [record(i, g=f"g{i // 10}") for i in range(60)]
+    text = told(two_files(groups, [record(100, g="x"), record(101, g="y")], columns={"group_id": "g"}), max_train=4)
+    assert "no train rows are left: `split.max_train` 4 keeps 0 of 60 train rows;" in text
+    text = told(two_files(DEV))
+    assert "no train rows are left: `split.drop_train_duplicates` drops 20 of 20 training rows;" in text
+
+
+THREE = {"label_order": ["no", "yes", "perhaps"]}
+
+
+def perhaps(n: int, start: int) -> list[dict[str, Any]]:
+    return [{"text": f"perhaps {i}", "label": "perhaps"} for i in range(start, start + n)]
+
+
+@pytest.mark.parametrize(
+    ("n_train", "n_evaluation", "settings", "message"),
+    [
+        (0, 3, {}, "label 'perhaps' has 3 evaluation rows and no filtered train rows (train 0, evaluation 3 in all)"),
+        (40, 0, {}, "filtered train rows and no evaluation rows (train 40, evaluation 0 in all)"),
+        (1, 3, {"adversary_fraction": 0.9}, "no filtered train rows (train 1, evaluation 3 in all)"),
+        (1, 3, {"max_train": 20}, "`split.max_train` 20 keeps 20 of 61 train rows;"),
+        (40, 1, {"max_evaluation": 6}, "`split.max_evaluation` 6 keeps 6 of 21 evaluation rows;"),
+    ],
+)
+def test_labels_must_be_in_both_the_filtered_rows_and_the_evaluation_set(
+    two_files: Any, prepare: Any, n_train: int, n_evaluation: int, settings: dict[str, Any], message: str
+) -> None:
+    row = two_files(TRAIN + perhaps(n_train, 0), DEV + perhaps(n_evaluation, 100), **THREE)
+    with pytest.raises(UserError) as caught:
+        prepare(row, **settings)
+    for part in (message, "label 'perhaps' has", "`split.adversary_fraction`", "to `other_labels`"):
+        assert part in str(caught.value), part
+    without = two_files(TRAIN + perhaps(n_train, 0), DEV + perhaps(n_evaluation, 100), other_labels=["perhaps"])
+    tables = prepare(without, **settings)
+    assert set(tables["train"]["label"]) == set(tables["evaluation"]["label"]) == {"no", "yes"}
+
+
+def test_labels_of_every_part(two_files: Any, prepare: Any) -> None:
+    tables = prepare(two_files(TRAIN + perhaps(40, 0), DEV + perhaps(3, 100), **THREE))
+    filtered = tables["train"].filter(pl.col("train_role") == "filtering")
+    assert set(filtered["label"]) == set(tables["evaluation"]["label"]) == set(THREE["label_order"])
+
+
+@pytest.mark.parametrize(("fraction", "role"), [(0.02, "adversary"), (0.98, "filtering")])
+def test_a_part_of_train_with_one_class_is_refused(two_files: Any, prepare: Any, fraction: float, role: str) -> None:
+    row = two_files([{"text": f"t{i}", "label": "yes" if i == 0 else "no"} for i in range(200)])
+    message = f"all . {role} rows of train have the label 'no': `split.adversary_fraction` {fraction} gives "
+    with pytest.raises(UserError, match=message):
+        prepare(row, adversary_fraction=fraction)
+
+
+def test_multiple_choice_labels_may_differ_between_parts(two_files: Any, prepare: Any) -> None:
+    def item(i: int, label: int) -> dict[str, Any]:
+        return {"text": f"q{i}", "answers": ["a", "b", "c"], "label": label}
+
+    keys = {"task": "multiple_choice", "label_order": [], "columns": {"candidates": "answers"}}
+    train = [*(item(i, 0) for i in range(30)), item(31, -1), item(32, -1)]
+    tables = prepare(two_files(train, [item(i, 2) for i in range(40, 45)], **keys))
+    assert set(tables["train"]["label"]) == {"0"} and set(tables["evaluation"]["label"]) == {"2"}
+    assert dropped(tables)["train", "no gold label"] == (2, True)
 
 
 def test_too_few_units_for_two_roles(two_files: Any, prepare: Any) -> None:

@@ -341,6 +341,7 @@ def test_nli_rows_as_their_authors_wrote_them(make_row: Any, prepare: Any, site:
         for i in range(30)
     ]
     dev = [SNLI, {**SNLI, "gold_label": "-", "sentence2": "x"}, {**SNLI, "gold_label": "entailment", "sentence2": "y"}]
+    dev.append({**SNLI, "gold_label": "contradiction", "sentence2": "z"})
     site.files["/snli_1.0.zip"] = zipped(
         {"snli_1.0/snli_1.0_train.jsonl": jsonl(train), "snli_1.0/snli_1.0_dev.jsonl": jsonl(dev)}
     )

@@ -78,6 +78,18 @@ def test_log_that_cannot_be_written_hides_nothing(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == "advsets: error: the mistake\n"
 
 
+def test_an_interrupt_is_one_line_and_exit_code_130(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing(KeyboardInterrupt()) == 130
+    assert failing(KeyboardInterrupt("the same command goes on after round 3")) == 130
+    lines = ["advsets: interrupted", "advsets: interrupted; the same command goes on after round 3"]
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_log_takes_file_names_that_are_no_utf_8(tmp_path: Path) -> None:
+    failing(UserError(os.fsdecode(b"t\xe4.csv: wrong")), tmp_path / "step.log")
+    assert (tmp_path / "step.log").read_text(encoding="utf-8") == "advsets: error: t\\udce4.csv: wrong\n"
+
+
 def test_faults_of_ours_and_closed_pipes_pass() -> None:
     with pytest.raises(ZeroDivisionError), user_errors():
         raise ZeroDivisionError
@@ -95,4 +107,5 @@ def test_process_shows_no_traceback() -> None:
 def test_allowed_shortens_long_lists() -> None:
     assert allowed(["a", 1, None]) == "a, 1, None"
     assert allowed(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    assert allowed([" 0", "0", "", "a\tb", "a b"]) == "' 0', 0, '', 'a\\tb', a b"
     assert allowed(range(100), limit=3) == "0, 1, 2, … (100 in all)"

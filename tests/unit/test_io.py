@@ -123,6 +123,16 @@ class TestAtomicPath:
             Path("/no/such/file").read_text()
         assert caught.value.filename == "/no/such/file"
 
+    def test_errors_about_the_temporary_file_name_the_target(self, tmp_path: Path) -> None:
+        for target in (Path("/proc/x.csv"), tmp_path / ("n" * 240 + ".csv")):
+            with pytest.raises(OSError) as caught:
+                write_text(target, "text")
+            assert caught.value.filename == str(target)
+        (tmp_path / "taken").mkdir()
+        with pytest.raises(OSError) as caught:
+            write_text(tmp_path / "taken", "text")
+        assert caught.value.filename == str(tmp_path / "taken")
+
     def test_folder_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(OSError) as caught:
@@ -258,7 +268,8 @@ class TestReadTable:
     def test_missing_file(self, tmp_path: Path) -> None:
         path = tmp_path / "no.parquet"
         assert self.message(path) == f"{path}: no such file; give the path of a Parquet file"
-        assert self.message(tmp_path) == f"{tmp_path}: no such file; give the path of a Parquet file"
+        assert self.message(tmp_path) == f"{tmp_path}: it is a folder; give the path of a Parquet file"
+        assert "it is a pipe or device, not a file" in self.message(Path("/dev/null"))
 
     @pytest.mark.parametrize(
         "content", [b"", b"example_id,retained\na,true\n", b"PAR1" + b"x" * 100 + b"\x10\0\0\0PAR1"]
@@ -288,6 +299,13 @@ class TestReadTable:
     def test_wrong_dtype(self, path: Path) -> None:
         retained().with_columns(pl.col("retained").cast(pl.Int64)).write_parquet(path)
         assert self.message(path) == f"{path}: column 'retained' is Int64; allowed: bool; convert the column"
+
+    def test_file_names_that_are_no_utf_8(self, tmp_path: Path) -> None:
+        path = tmp_path / os.fsdecode(b"r\xe4.parquet")
+        write_table(retained(), path, "retained")
+        assert read_table(path, "retained").equals(retained().sort("example_id"))
+        write_json(tmp_path / "x.json", {"path": str(path)})
+        assert read_json(tmp_path / "x.json") == {"path": str(path)}
 
     def test_schema_without_data(self, path: Path) -> None:
         assert parquet_schema(path).names == TABLES["retained"].column_names

@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+import io
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from advsets import __version__
-from advsets.errors import user_errors
+from advsets.errors import UserError, user_errors
+
+EXIT_CLOSED_PIPE = 141
+"""What shells report for a process that ended because nobody reads its output any more (SIGPIPE)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    with user_errors():
-        options.call(options)
+    try:
+        with user_errors(), _standard_output():
+            options = _parser().parse_args(arguments)
+            options.call(options)
+    except BrokenPipeError:
+        return EXIT_CLOSED_PIPE
     return 0
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[None]:
+    """Print what the terminal's encoding lacks as escapes, and write all out before the end."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                _flush(stream)
+
+
+def _flush(stream: TextIO) -> None:
+    """Flush `stream`; if it cannot be written any more, give up what it holds, or the interpreter's end fails too."""
+    try:
+        stream.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        raise
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,11 +75,14 @@ def _add_filter(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="filter an evaluation set with AFLite, from embeddings of your own",
         description="AFLite on two Parquet files with columns example_id, label, embedding (or candidates) and"
         " optionally group_id. Writes retained.parquet, retained_train.parquet, round_scores.parquet and"
-        " rounds.parquet. A killed run goes on at its last whole round.",
+        " rounds.parquet. The same command goes on at its last whole round if it was killed, and has nothing to do"
+        " once it has ended. A folder that holds a run on other input or settings, or files of these names that are"
+        " not of a run, is left alone unless --overwrite is given.",
     )
-    parser.add_argument("train", type=Path, help="embeddings of the training set (Parquet)")
-    parser.add_argument("evaluation", type=Path, nargs="?", help="embeddings of the evaluation set (Parquet)")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+    parser.add_argument("train", type=_path, help="embeddings of the training set (Parquet)")
+    parser.add_argument("evaluation", type=_path, nargs="?", help="embeddings of the evaluation set (Parquet)")
+    parser.add_argument("--out", type=_path, required=True, help="folder to write to")
+    parser.add_argument("--overwrite", action="store_true", help="replace what another run has left in --out")
     parser.add_argument("--seed", type=int, default=0, help="seed of the partitions (default 0)")
     parser.add_argument("--threads", type=int, default=None, help="CPU threads (default: as many as there are)")
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to fit (default auto)")
@@ -55,6 +90,13 @@ def _add_filter(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     for field in dataclasses.fields(FilterSettings):
         _add_setting(group, field)
     parser.set_defaults(call=_filter)
+
+
+def _path(text: str) -> Path:
+    """Path, but not an empty one: that would be the current folder."""
+    if not text:
+        raise UserError("command line: a path is empty; allowed: a file or folder; check the shell variables in it")
+    return Path(text)
 
 
 def _add_setting(group: argparse._ArgumentGroup, field: dataclasses.Field[object]) -> None:
@@ -91,6 +133,7 @@ def _filter(options: argparse.Namespace) -> None:
         seed=options.seed,
         threads=options.threads,
         device=options.device,
+        overwrite=options.overwrite,
     )
 
 
@@ -100,11 +143,11 @@ def _add_evaluate(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         help="score predictions of any model on full, filtered and random subsets",
         description="Predictions (CSV, JSON, JSONL or Parquet with example_id and predicted_label), joined by id.",
     )
-    parser.add_argument("predictions", type=Path, nargs="+", help="predictions, one file per model")
+    parser.add_argument("predictions", type=_path, nargs="+", help="predictions, one file per model")
     parser.add_argument(
-        "--set", type=Path, required=True, dest="set_dir", help="output of `advsets filter`, or a filtered set"
+        "--set", type=_path, required=True, dest="set_dir", help="output of `advsets filter`, or a filtered set"
     )
-    parser.add_argument("--out", type=Path, default=None, help="also write the scores there (CSV or Parquet)")
+    parser.add_argument("--out", type=_path, default=None, help="also write the scores there (CSV or Parquet)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the resampling (default 0)")
     parser.add_argument("--n-bootstrap", type=int, default=1000, help="resampling draws (default 1000)")
     parser.add_argument("--n-random-subsets", type=int, default=100, help="size-matched random subsets (default 100)")
@@ -131,7 +174,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 def _add_summary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("summary", help="print the findings of a finished run and where its files lie")
-    parser.add_argument("run", type=Path, help="folder of the run, e.g. results/demo")
+    parser.add_argument("run", type=_path, help="folder of the run, e.g. results/demo")
     parser.set_defaults(call=_summary)
 
 

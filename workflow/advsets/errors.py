@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+"""What shells report for a process that Ctrl-C (SIGINT) ended."""
 
 
 class UserError(Exception):
@@ -26,10 +28,14 @@ class UserError(Exception):
 
 
 def allowed(values: Iterable[object], limit: int = 12) -> str:
-    """List allowed values for a message, shortened after `limit`."""
-    items = [str(v) for v in values]
+    """List allowed values for a message, shortened after `limit`; quoted where white space would be lost."""
+    items = [_visible(str(v)) for v in values]
     shown = ", ".join(items[:limit])
     return shown if len(items) <= limit else f"{shown}, … ({len(items)} in all)"
+
+
+def _visible(text: str) -> str:
+    return text if text and text == " ".join(text.split()) else repr(text)
 
 
 def describe_os_error(error: OSError) -> str:
@@ -53,15 +59,21 @@ def describe_os_error(error: OSError) -> str:
 
 @contextlib.contextmanager
 def user_errors(log: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Turn a user's mistake into one line on stderr (and in `log`) and exit code 2."""
+    """Turn a user's mistake into one line on stderr (and in `log`) and exit code 2; Ctrl-C into one and 130."""
     try:
         yield
+    except KeyboardInterrupt as interrupt:
+        print("; ".join(["advsets: interrupted", *map(str, interrupt.args)]), file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
     except (UserError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
         line = describe_os_error(error) if isinstance(error, OSError) else str(error)
         print(f"advsets: error: {line}", file=sys.stderr)
         if log is not None:
-            with contextlib.suppress(OSError), Path(log).open("a", encoding="utf-8") as handle:
+            with (
+                contextlib.suppress(OSError),
+                Path(log).open("a", encoding="utf-8", errors="backslashreplace") as handle,
+            ):
                 handle.write(f"advsets: error: {line}\n")
         sys.exit(EXIT_USER_ERROR)

@@ -33,14 +33,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     OSError
         If the disk fails, naming `path`: also where a writer in Rust (polars, safetensors)
-        hides it in an error of its own.
+        hides it in an error of its own, or the system names the temporary file.
     """
     target = Path(path)
+    prefix = f".{target.name}.{socket.gethostname()}-{os.getpid()}-"
     temporary = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_orphans(target)
-        prefix = f".{target.name}.{socket.gethostname()}-{os.getpid()}-"
         descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
         os.close(descriptor)
         temporary = Path(name)
@@ -48,8 +48,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, target)
     except Exception as error:
-        code = _os_error_code(error)
-        if code is None or getattr(error, "filename", None) not in (None, str(temporary)):
+        code, named = _os_error_code(error), getattr(error, "filename", None)
+        if code is None or not (named is None or Path(os.fsdecode(named)).name.startswith(prefix)):
             raise
         raise OSError(code, os.strerror(code), str(target)) from error
     finally:
@@ -81,9 +81,9 @@ def _umask() -> int:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8 text atomically."""
+    """Write UTF-8 text atomically; bytes of file names that are no UTF-8 become escapes (\\udc..)."""
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
@@ -117,8 +117,8 @@ def write_table(frame: pl.DataFrame, path: str | os.PathLike[str], name: str) ->
     """
     table = TABLES[name]
     checked = check_frame(frame, table).sort(list(table.key))
-    with atomic_path(path) as temporary:
-        checked.write_parquet(temporary, compression="zstd", statistics=True, row_group_size=_ROWS_PER_GROUP)
+    with atomic_path(path) as temporary, temporary.open("wb") as handle:
+        checked.write_parquet(handle, compression="zstd", statistics=True, row_group_size=_ROWS_PER_GROUP)
 
 
 def check_frame(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
@@ -187,7 +187,8 @@ def read_table(path: str | os.PathLike[str], name: str, columns: list[str] | Non
                 f" allowed: a table with columns {allowed(wanted, 30)}; rename or add the column"
             )
     try:
-        frame = pl.read_parquet(Path(path), columns=wanted)
+        with Path(path).open("rb") as handle:
+            frame = pl.read_parquet(handle, columns=wanted)
     except pl.exceptions.ComputeError as error:
         raise UserError(f"{path}: not a readable Parquet file ({error}); write it again") from None
     for column in table.columns:
@@ -202,12 +203,29 @@ def parquet_schema(path: str | os.PathLike[str]) -> pa.Schema:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give the path of a Parquet file")
+    check_file(path, "a Parquet file")
     try:
-        return pq.read_schema(path)
+        with arrow_file(path) as file:
+            return pq.read_schema(file)
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
         reason = str(error).split(". ")[0].rstrip(".\n")
         raise UserError(f"{path}: not a readable Parquet file ({reason}); write it again") from None
+
+
+def check_file(path: str | os.PathLike[str], wanted: str) -> None:
+    """Raise `UserError` if `path` is no file; `wanted` says what it should be."""
+    if Path(path).is_dir():
+        raise UserError(f"{path}: it is a folder; give the path of {wanted}")
+    if not Path(path).exists():
+        raise UserError(f"{path}: no such file; give the path of {wanted}")
+    if not Path(path).is_file():
+        raise UserError(f"{path}: it is a pipe or device, not a file; give the path of {wanted}")
+
+
+def arrow_file(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
+    """Open a file for pyarrow, which by itself takes only names that are UTF-8."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path), mode)

@@ -75,7 +75,7 @@ def step(log: str | os.PathLike[str], threads: int, outputs: Sequence[str]) -> I
 @contextlib.contextmanager
 def _log_file(log: str | os.PathLike[str]) -> Iterator[IO[str]]:
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    handle = Path(log).open("a", encoding="utf-8")  # noqa: SIM115 - closing a full disk's file fails too
+    handle = Path(log).open("a", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 - closing a full disk's file fails too
     try:
         yield handle
     finally:

@@ -121,7 +121,7 @@ BAD = {
     "null id": ({"example_id": change(IDS, 3, None)}, "row 4 has no example_id"),
     "null label": ({"label": change(LABELS, 3, None)}, r"1 row\(s\) without a label, first e03"),
     "one class": ({"label": ["yes"] * N}, "every row has label 'yes'; allowed: at least two labels"),
-    "float label": ({"label": pa.array([0.0, 1.0] * 6)}, "ids, labels or groups is double; allowed: string or integer"),
+    "float label": ({"label": pa.array([0.0, 1.0] * 6)}, "column 'label' is double; allowed: string or integer"),
     "NaN": ({"embedding": change(X.tolist(), 4, [1.0, float("nan"), 0.0])}, r"1 example\(s\) .*NaN.* first e04"),
     "infinity": ({"embedding": change(X.tolist(), 4, [1.0, float("inf"), 0.0])}, "first e04"),
     "too large": ({"embedding": change(X.tolist(), 4, [1.0, 1e200, 0.0])}, "too large for float32, first e04"),

@@ -78,23 +78,6 @@ def test_a_finished_folder_has_nothing_to_do(
     assert before == {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
 
 
-def test_other_settings_or_input_start_afresh(
-    tmp_path: Path, files: tuple[Path, Path], make_rows, write_rows, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    run(files, out)
-    before = tables(out)
-    for change in ("seed", "input"):
-        capsys.readouterr()
-        if change == "input":
-            write_rows(files[0], *make_rows(150, seed=8))
-        run(files, out, seed=9)
-        assert "starting afresh" in capsys.readouterr().err
-        after = tables(out)
-        assert not before["retained_train"].equals(after["retained_train"])
-        before = after
-
-
 def test_row_order_and_threads_change_no_table(tmp_path: Path, make_rows, write_rows) -> None:
     X, y = make_rows(150, 3)
     X_eval, y_eval = make_rows(60, 3, seed=3)

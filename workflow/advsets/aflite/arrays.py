@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from advsets.aflite.inputs import as_column, as_matrices, check_classes
 from advsets.aflite.rawsplit import RawSplit, blocks, canonical_order, check_labels
 from advsets.errors import UserError
 
@@ -30,50 +31,24 @@ def split_from_arrays(
     groups : iterable, optional
         Group of each row; None stands for the row alone.
     """
-    choices = _choices(where, X)
-    vectors = np.asarray(X) if choices is None else None
-    n_examples = len(vectors if choices is None else choices)  # type: ignore[arg-type]
-    names = _column(where, "ids", range(n_examples) if ids is None else ids, n_examples)
-    labels = _column(where, "y", y, n_examples)
-    group_names = None if groups is None else _column(where, "groups", groups, n_examples)
+    given = as_matrices(where, X)
+    names = as_column(where, "ids", range(len(given)) if ids is None else ids, len(given))
+    y = list(y) if isinstance(y, Iterator) else y
+    labels = as_column(where, "y", y, len(given))
+    if not isinstance(given, list):
+        check_classes(where, y)
+    group_names = None if groups is None else as_column(where, "groups", groups, len(given))
     order = canonical_order(where, names)
     sorted_ids = [str(names[i]) for i in order]
     checked = check_labels(where, sorted_ids, [labels[i] for i in order])
-    if vectors is not None:
-        x, offsets = _copy_vectors(where, vectors, order), None
+    if isinstance(given, list):
+        x, offsets = _copy_choices(where, given, order, sorted_ids)
     else:
-        x, offsets = _copy_choices(where, choices or [], order, sorted_ids)
+        x, offsets = _copy_vectors(where, given, order), None
     groups_sorted = None if group_names is None else [group_names[i] for i in order]
     raw = RawSplit(where, order, sorted_ids, checked, groups_sorted, x, offsets)
     raw.check()
     return raw
-
-
-def _choices(where: str, X: Any) -> list[NDArray[np.floating]] | None:
-    """Candidate matrices of each example, or None for one vector per example."""
-    if isinstance(X, (list, tuple)) and len(X) and np.ndim(X[0]) == 2:
-        return [np.asarray(item) for item in X]
-    n_axes = np.ndim(X)
-    if n_axes == 3:
-        return list(np.asarray(X))
-    if n_axes != 2:
-        raise UserError(
-            f"{where}: X has {n_axes} axes; allowed: (n, n_features), (n, n_choices, n_features) or a list of"
-            " (n_choices, n_features) arrays; reshape it"
-        )
-    return None
-
-
-def _column(where: str, name: str, values: Iterable[Any], n_examples: int) -> list[str | None]:
-    """Values as strings, None and nan as None."""
-    items = list(values)
-    if len(items) != n_examples:
-        raise UserError(f"{where}: {name} has {len(items)} values for {n_examples} rows; allowed: one per row; mend it")
-    return [None if _is_missing(item) else str(item) for item in items]
-
-
-def _is_missing(item: Any) -> bool:
-    return item is None or (isinstance(item, (float, np.floating)) and bool(np.isnan(item)))
 
 
 def _copy_vectors(where: str, vectors: NDArray[Any], order: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -39,8 +39,8 @@ class Standardisation:
 class Split:
     """Rows of one split; arrays over examples have shape (n_examples,).
 
-    `groups` indexes `group_hashes`; both are None when every row stands alone. `x` and
-    `offsets` cover the examples of `stored` (ascending) only.
+    `groups` indexes `group_hashes` and `group_names` (for messages); all three are None when every
+    row stands alone. `x` and `offsets` cover the examples of `stored` (ascending) only.
     """
 
     ids: list[str]
@@ -51,6 +51,7 @@ class Split:
     x: NDArray[np.float32]
     offsets: Ints | None
     stored: Ints
+    group_names: list[str] | None = None
 
     def take(self, examples: Ints) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Features and offsets of some stored examples (ascending), copied only if they are not all."""
@@ -182,7 +183,7 @@ def _code(raw: RawSplit, label_order: list[str]) -> Split:
     else:
         place = {label: index for index, label in enumerate(label_order)}
         labels = [place[label] for label in raw.labels]
-    groups, group_hashes = _group(raw)
+    groups, group_hashes, group_names = _group(raw)
     return Split(
         ids=raw.ids,
         hashes=id_hashes(raw.ids),
@@ -192,18 +193,20 @@ def _code(raw: RawSplit, label_order: list[str]) -> Split:
         x=raw.x,
         offsets=raw.offsets,
         stored=np.arange(len(raw.ids)),
+        group_names=group_names,
     )
 
 
-def _group(raw: RawSplit) -> tuple[Ints | None, NDArray[np.uint64] | None]:
-    """Group index per row and hash per group; None if every row stands alone."""
+def _group(raw: RawSplit) -> tuple[Ints | None, NDArray[np.uint64] | None, list[str] | None]:
+    """Group index per row, hash and name per group; None if every row stands alone."""
     if raw.groups is None:
-        return None, None
+        return None, None, None
     names = [f"row:{i}" if g is None else f"group:{g}" for i, g in zip(raw.ids, raw.groups, strict=True)]
     place = {name: index for index, name in enumerate(dict.fromkeys(names))}
     if len(place) == len(names):
-        return None, None
-    return np.array([place[name] for name in names], dtype=np.int64), id_hashes(list(place))
+        return None, None, None
+    shown = [name.split(":", 1)[1] for name in place]
+    return np.array([place[name] for name in names], dtype=np.int64), id_hashes(list(place)), shown
 
 
 def _no_rows(train: Split) -> Split:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -15,8 +16,9 @@ from sklearn.utils import check_random_state
 from advsets.aflite.arrays import split_from_arrays
 from advsets.aflite.compute import resolve_device, thread_limit
 from advsets.aflite.data import prepare
+from advsets.aflite.inputs import check_same_features, feature_names
 from advsets.aflite.rawsplit import RawSplit
-from advsets.aflite.rounds import lines_frame, run_rounds, start_state
+from advsets.aflite.rounds import lines_frame, nothing_left, run_rounds, start_state
 from advsets.aflite.settings import FilterSettings
 from advsets.aflite.state import SplitState
 from advsets.errors import UserError
@@ -90,6 +92,8 @@ class AFLite(BaseEstimator):
     classes_ : ndarray of str
         Label names, sorted; empty for multiple choice.
     n_features_in_ : int
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Column names of `X`; only where it is a frame whose columns are named by strings.
 
     Notes
     -----
@@ -164,13 +168,14 @@ class AFLite(BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Training embeddings. Multiple choice: (n_samples, n_choices, n_features), or a list
+        X : array, tensor or frame of shape (n_samples, n_features)
+            Training embeddings. If both `X` and that of `eval_set` are frames, their columns must
+            agree in name and order. Multiple choice: (n_samples, n_choices, n_features), or a list
             of (n_choices, n_features) arrays.
         y : array of shape (n_samples,)
             Labels; multiple choice: index of the right candidate.
         ids, eval_ids : iterable of length n_samples, optional
-            Unique ids; see Notes of the class for what their absence means.
+            Unique ids in the order of the rows; see Notes of the class for what their absence means.
         groups, eval_groups : iterable of length n_samples, optional
             Rows of one group are drawn and removed together; None: the row alone.
         eval_set : tuple (X_eval, y_eval), optional
@@ -190,13 +195,17 @@ class AFLite(BaseEstimator):
         settings = FilterSettings(**{name: getattr(self, name) for name in names})
         if not self.use_groups:
             groups = eval_groups = None
+        seed, device = self._seed(), resolve_device(self.device)
+        names_in = feature_names("training rows", X)
         train, evaluation = _splits(X, y, ids, groups, eval_set, eval_ids, eval_groups)
+        if eval_set is not None:
+            _check_feature_names(names_in, feature_names("evaluation rows", eval_set[0]))
         shared_ids = ids is None or eval_ids is None
         data = prepare(train, evaluation, standardise=settings.standardise, shared_ids=shared_ids)
         counts = settings.resolve(len(data.train.ids), len(data.evaluation.ids))
-        with thread_limit(self.n_threads):
+        with thread_limit(self.n_threads, "n_threads"):
             start = start_state(data, counts)
-            results = list(run_rounds(start, data, settings, counts, self._seed(), device=resolve_device(self.device)))
+            results = list(run_rounds(start, data, settings, counts, seed, device=device))
         state = results[-1].state
         self._set("", state.train, train.order)
         self._set("eval_", state.evaluation, np.zeros(0, dtype=np.int64) if evaluation is None else evaluation.order)
@@ -205,12 +214,26 @@ class AFLite(BaseEstimator):
         self.n_rounds_, self.stop_reason_ = state.filtering_round, state.stop_reason
         self.classes_ = np.array(data.label_order, dtype=str)
         self.n_features_in_ = data.train.x.shape[1]
+        self._set_feature_names(names_in)
+        if evaluation is not None and not self.eval_retained_.any():
+            warnings.warn(nothing_left(len(self.eval_retained_)), UserWarning, stacklevel=2)
         return self
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
+        if self.random_state is not None and not isinstance(self.random_state, np.random.RandomState):
+            raise UserError(
+                f"random_state: {self.random_state!r} is not allowed; allowed: an integer, a numpy.random.RandomState"
+                " or None; change it"
+            )
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _set_feature_names(self, names: list[str] | None) -> None:
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _set(self, prefix: str, state: SplitState, order: np.ndarray) -> None:
         """Set the attributes of one split, put back into input order."""
@@ -224,6 +247,14 @@ class AFLite(BaseEstimator):
             placed = np.empty_like(value)
             placed[order] = value
             setattr(self, prefix + name, placed)
+
+
+def _check_feature_names(names: list[str] | None, other: list[str] | None) -> None:
+    if names is not None and other is not None:
+        check_same_features(names, other, "evaluation rows")
+    elif names != other:
+        text = "only one of X and the X of eval_set has feature names; columns are compared by position"
+        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def _splits(

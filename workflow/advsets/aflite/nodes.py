@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import pyarrow.parquet as pq
 
 from advsets.aflite.chain import node_file, read_record
 from advsets.aflite.data import FilterData
-from advsets.aflite.rounds import RoundResult, lines_frame
+from advsets.aflite.rounds import RoundResult, lines_frame, nothing_left
 from advsets.aflite.settings import Counts, FilterSettings
 from advsets.aflite.state import FilterState
-from advsets.io import atomic_path, check_frame, empty_frame, read_table, write_json, write_table
+from advsets.io import arrow_file, atomic_path, check_frame, empty_frame, read_table, write_json, write_table
 from advsets.tables import TABLES
 
 RESULT_FILES = ("retained.parquet", "retained_train.parquet", "round_scores.parquet", "rounds.parquet")
@@ -57,7 +58,7 @@ def write_node(
 
 
 def collect_nodes(nodes: Sequence[Path], out_dir: Path) -> None:
-    """Write the tables of a chain whose last node has stopped, into `out_dir`."""
+    """Write the tables of a chain whose last node has stopped, into `out_dir`; warn if they keep no evaluation row."""
     records = [read_record(node) for node in nodes]
     if not records or not records[-1]["stopped"]:
         raise ValueError(f"{nodes[-1] if nodes else 'no node'}: filtering has not ended there")
@@ -65,6 +66,8 @@ def collect_nodes(nodes: Sequence[Path], out_dir: Path) -> None:
     for split, name in (("evaluation", "retained.parquet"), ("train", "retained_train.parquet")):
         part = state.filter(pl.col("split") == split).select(TABLES["retained"].column_names)
         write_table(part, out_dir / name, "retained")
+        if split == "evaluation" and len(part) and not part["retained"].any():
+            print(f"advsets: warning: {out_dir / name}: {nothing_left(len(part))}", file=sys.stderr)
     _write_scores(nodes, out_dir / "round_scores.parquet")
     lines = [line for record in records for line in record["lines"]]
     write_table(lines_frame(lines), out_dir / "rounds.parquet", "rounds")
@@ -73,7 +76,11 @@ def collect_nodes(nodes: Sequence[Path], out_dir: Path) -> None:
 def _write_scores(nodes: Sequence[Path], path: Path) -> None:
     """Write all rounds' scores, one row group per round, with one round in memory at a time."""
     schema = empty_frame("round_scores").to_arrow(compat_level=pl.CompatLevel.oldest()).schema
-    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with (
+        atomic_path(path) as temporary,
+        arrow_file(temporary, "wb") as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
         for scores in _scores_by_round(nodes):
             checked = check_frame(scores, TABLES["round_scores"]).sort(list(TABLES["round_scores"].key))
             arrow = checked.to_arrow(compat_level=pl.CompatLevel.oldest())

@@ -1,7 +1,8 @@
 """The output folder of a run: who may write to it, and what in it belongs to which run.
 
 `<out>/.lock` is held while a run writes. `<out>/.rounds/` holds the rounds of an unfinished
-run and the key of what they were computed from. `<out>/settings.json` is written last.
+run and, in `run.json`, what they are computed from. `<out>/settings.json` is written last and
+records the size and hash of every table. A run is told from others by its key: see `describe_run`.
 """
 
 from __future__ import annotations
@@ -14,16 +15,36 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from advsets import __version__
 from advsets.aflite.nodes import RESULT_FILES
 from advsets.aflite.settings import FilterSettings
-from advsets.errors import UserError
-from advsets.io import read_json
+from advsets.errors import UserError, allowed
+from advsets.io import check_file, read_json, write_json
 
 LABELS_FILE = "evaluation_labels.parquet"
+TABLE_FILES = (*RESULT_FILES, LABELS_FILE)
 SETTINGS_FILE = "settings.json"
-OUTPUT_FILES = (*RESULT_FILES, LABELS_FILE, SETTINGS_FILE)
+OUTPUT_FILES = (*TABLE_FILES, SETTINGS_FILE)
+ROUNDS_FOLDER = ".rounds"
+RUN_FILE = "run.json"
+
+
+@contextlib.contextmanager
+def made_folder(out: Path) -> Iterator[None]:
+    """Make `out` and the folders above it; those that were missing go again if nothing stands in them."""
+    missing, folder = [], out
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            for folder in missing:
+                folder.rmdir()
 
 
 @contextlib.contextmanager
@@ -49,43 +70,139 @@ def lock(out: Path) -> Iterator[None]:
         handle.close()
 
 
-def describe_input(path: Path) -> dict[str, str]:
-    """Path and content hash of an input file."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; give the path of a Parquet file of embeddings")
-    with path.open("rb") as handle:
-        return {"path": str(path), "sha256": hashlib.file_digest(handle, "sha256").hexdigest()}
-
-
-def run_key(inputs: dict[str, dict[str, str] | None], settings: FilterSettings, seed: int) -> str:
-    """Hash of what decides the result: content of the inputs, settings, seed and our version."""
+def describe_run(train: Path, evaluation: Path | None, settings: FilterSettings, seed: int) -> dict[str, Any]:
+    """What a run is computed from, with paths for reading and, as `key`, a hash of what decides the result."""
+    inputs = {
+        "train": _describe_input(train),
+        "evaluation": None if evaluation is None else _describe_input(evaluation),
+    }
     content = {name: None if value is None else value["sha256"] for name, value in inputs.items()}
     text = json.dumps([content, settings.to_json(), int(seed), __version__], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return {
+        "key": hashlib.sha256(text.encode()).hexdigest(),
+        "inputs": inputs,
+        "settings": settings.to_json(),
+        "seed": int(seed),
+        "version": __version__,
+    }
 
 
-def is_finished(out: Path, key: str) -> bool:
-    """Whether `out` holds all results of the run with this key."""
-    if not all((out / name).is_file() for name in OUTPUT_FILES):
+def _describe_input(path: Path) -> dict[str, str]:
+    """Path and content hash of an input file."""
+    check_file(path, "a Parquet file of embeddings")
+    return {"path": os.fsencode(path).decode("utf-8", "backslashreplace"), "sha256": _sha256(path)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def describe_tables(out: Path) -> dict[str, dict[str, Any]]:
+    """Size in bytes and hash of every table of a run that ends."""
+    return {name: {"size": (out / name).stat().st_size, "sha256": _sha256(out / name)} for name in TABLE_FILES}
+
+
+def is_finished(out: Path, run: dict[str, Any]) -> bool:
+    """Whether `out` holds all tables of this run, as they were written."""
+    found = _record(out / SETTINGS_FILE)
+    return found is not None and found["key"] == run["key"] and not _damaged(out, found)
+
+
+def _damaged(out: Path, found: dict[str, Any]) -> list[str]:
+    """Tables of a finished run that are missing or not as they were written."""
+    whole = found.get("tables")
+    tables = whole if isinstance(whole, dict) else {}
+    return [name for name in TABLE_FILES if not _is_whole(out / name, tables.get(name))]
+
+
+def _is_whole(path: Path, wanted: Any) -> bool:
+    if not path.is_file() or not isinstance(wanted, dict):
         return False
+    return path.stat().st_size == wanted.get("size") and _sha256(path) == wanted.get("sha256")
+
+
+def check_free(out: Path, run: dict[str, Any], *, overwrite: bool) -> None:
+    """Raise `UserError` if `out` holds another run, or files that no run has written."""
+    unfinished, finished = _record(out / ROUNDS_FOLDER / RUN_FILE), _record(out / SETTINGS_FILE)
+    if overwrite or (unfinished is not None and unfinished["key"] == run["key"]):
+        return
+    for what, found in (("a finished", finished), ("an unfinished", unfinished)):
+        if found is not None and found["key"] != run["key"]:
+            raise UserError(
+                f"{out}: holds {what} run on other input or settings ({allowed(_differences(found, run), 3)});"
+                " choose another --out, or pass --overwrite to replace that run"
+            )
+    foreign = [name for name in OUTPUT_FILES if os.path.lexists(out / name)]
+    if foreign and finished is None and unfinished is None:
+        raise UserError(
+            f"{out / foreign[0]}: stands there already and is not of a run of `advsets filter`;"
+            " choose another --out, move the file away, or pass --overwrite to replace it"
+        )
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    """What run a `settings.json` or `run.json` is of; None if there is none, or it is not ours."""
     try:
-        return bool(read_json(out / SETTINGS_FILE).get("key") == key)
-    except UserError:
-        return False
+        found = read_json(path)
+    except (UserError, FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    is_ours = isinstance(found, dict) and isinstance(found.get("key"), str)
+    is_ours = is_ours and all(isinstance(found.get(name), dict) for name in ("inputs", "settings"))
+    return found if is_ours else None
 
 
-def rounds_folder(out: Path, key: str, say: Callable[[str], None]) -> Path:
-    """Folder of the rounds of this key; rounds of another key and files left half-written go."""
-    rounds = out / ".rounds"
-    mark = rounds / "key"
-    known = mark.read_text(encoding="utf-8") if mark.is_file() else None
-    if known != key:
-        if known is not None or (out / SETTINGS_FILE).is_file():
-            say(f"{out}: holds a run on other input or settings; starting afresh")
+def _differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
+    """What tells this run from the one found, each with the value here and there."""
+    names = {"train": "training set", "evaluation": "evaluation set"}
+    here, there = ({name: (side["inputs"].get(name) or {}).get("sha256") for name in names} for side in (run, found))
+    texts = [f"other content of the {names[name]}" for name in names if here[name] != there[name]]
+    settings = [
+        (name, value, found["settings"].get(name))
+        for name, value in run["settings"].items()
+        if value != found["settings"].get(name)
+    ]
+    settings += [(name, run[name], found.get(name)) for name in ("seed", "version") if run[name] != found.get(name)]
+    return texts + [f"{name} {value} here and {other} there" for name, value, other in settings]
+
+
+@contextlib.contextmanager
+def rounds_folder(out: Path, run: dict[str, Any], say: Callable[[str], None]) -> Iterator[Path]:
+    """Folder of the rounds of this run, gone once the run has ended, or failed before its first round.
+
+    Rounds of another run and files left half-written go.
+    """
+    rounds = out / ROUNDS_FOLDER
+    _say_what_is_replaced(out, run, say)
+    known = _record(rounds / RUN_FILE)
+    if known is None or known["key"] != run["key"]:
         shutil.rmtree(rounds, ignore_errors=True)
-        rounds.mkdir()
-        mark.write_text(key, encoding="utf-8")
-    for folder in (out, rounds):
-        for leftover in folder.glob(".*.part"):
-            leftover.unlink()
-    return rounds
+    try:
+        rounds.mkdir(exist_ok=True)
+        for folder in (out, rounds):
+            for leftover in folder.glob(".*.part"):
+                leftover.unlink()
+        write_json(rounds / RUN_FILE, run)
+        yield rounds
+    except BaseException:
+        if last_round(out, run) == 0:
+            shutil.rmtree(rounds, ignore_errors=True)
+        raise
+    shutil.rmtree(rounds)
+
+
+def _say_what_is_replaced(out: Path, run: dict[str, Any], say: Callable[[str], None]) -> None:
+    found = _record(out / SETTINGS_FILE)
+    if found is not None and found["key"] == run["key"]:
+        say(f"{out}: {allowed(_damaged(out, found))} missing or not as written; computing again")
+    elif any(os.path.lexists(out / name) for name in OUTPUT_FILES):
+        say(f"{out}: replacing what stands there")
+
+
+def last_round(out: Path, run: dict[str, Any]) -> int:
+    """Last whole round that an unfinished run has left in `out`; 0 if there is none."""
+    rounds = out / ROUNDS_FOLDER
+    known = _record(rounds / RUN_FILE)
+    if known is None or known["key"] != run["key"]:
+        return 0
+    return max((int(path.stem) for path in rounds.glob("[0-9]*.json")), default=0)

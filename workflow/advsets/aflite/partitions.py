@@ -10,9 +10,12 @@ Without groups the draw is stratified by label, by largest remainder and with at
 row of each label that is left. With groups, whole groups are drawn: first one for each
 label, then in hash order as long as `train_size` is not exceeded; label balance is then
 approximate and a subset may be up to one group short of `train_size`.
+Groups larger than `train_size`, and draws that leave no row held out, are refused.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +65,7 @@ def draw_masks(
     Raises
     ------
     UserError
-        If `train_size` is smaller than the number of labels.
+        If `train_size` is smaller than the number of labels, or groups leave no row held out.
     """
     masks = np.zeros((n_partitions, len(hashes)), dtype=bool)
     if groups is None:
@@ -78,7 +81,35 @@ def draw_masks(
     for partition in range(n_partitions):
         keys = mix(group_hashes[present], int(seed), "partition", filtering_round, partition)
         masks[partition] = _draw_groups(keys, codes, strata, train_size)[codes]
+    if masks.all():
+        raise UserError(
+            f"group_id: in filtering round {filtering_round} one group of each label makes up all {len(hashes)}"
+            f" training rows, so none would be held out (train_size is {train_size}); allowed: smaller groups;"
+            " leave group_id out, or set use_groups to false"
+        )
     return masks
+
+
+def check_groups(groups: Ints, group_names: Sequence[str], train_size: int) -> None:
+    """Raise `UserError` if a group, whole as it is drawn, would not fit into a subset.
+
+    Parameters
+    ----------
+    groups : ndarray of int64, shape (n_examples,)
+        Index of each row's group in `group_names`.
+    group_names : sequence of str, shape (n_groups,)
+    train_size : int
+        Rows per subset.
+    """
+    sizes = np.bincount(groups, minlength=len(group_names))
+    largest = int(np.argmax(sizes))
+    if sizes[largest] > train_size:
+        n_larger = int((sizes > train_size).sum())
+        raise UserError(
+            f"group_id {group_names[largest]!r} has {sizes[largest]} training rows, the largest of {n_larger}"
+            f" group(s) with more than train_size, {train_size}; allowed: at most train_size rows; raise train_size,"
+            " leave group_id out, or set use_groups to false"
+        )
 
 
 def label_quotas(strata: Ints, train_size: int) -> dict[int, int]:

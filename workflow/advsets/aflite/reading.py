@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from advsets.aflite.rawsplit import RawSplit, canonical_order, check_labels, spans
 from advsets.errors import UserError, allowed
-from advsets.io import parquet_schema
+from advsets.io import arrow_file, parquet_schema
 
 BATCH_VALUES = 2**18
 """Vector elements read at a time: decoding a batch takes about ten times its size."""
 BUFFER_BYTES = 2**20
+NAME_TYPES = "string or integer"
 VECTOR_TYPES = "a list of float16, float32 or float64"
 
 
@@ -41,20 +42,22 @@ def read_split(path: Path) -> RawSplit:
     where = str(path)
     schema = parquet_schema(path)
     vectors = _vector_column(where, schema)
-    file = pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
     names = ["example_id", "label", *(["group_id"] if "group_id" in schema.names else [])]
-    small = file.read(columns=names)
-    ids = _strings(where, small["example_id"])
-    order = canonical_order(where, ids)
-    sorted_ids = [str(ids[i]) for i in order]
-    labels = check_labels(where, sorted_ids, _pick(_strings(where, small["label"]), order))
-    groups = _pick(_strings(where, small["group_id"]), order) if "group_id" in names else None
-    if vectors == "embedding":
-        x, offsets = _read_vectors(where, file, order, ids), None
-    else:
-        x, offsets = _read_candidates(where, file, order, ids)
+    with arrow_file(path) as source:
+        file = pq.ParquetFile(source, buffer_size=BUFFER_BYTES, pre_buffer=False)
+        small = file.read(columns=names)
+        ids = _strings(where, "example_id", small)
+        order = canonical_order(where, ids)
+        sorted_ids = [str(ids[i]) for i in order]
+        labels = check_labels(where, sorted_ids, _pick(_strings(where, "label", small), order))
+        groups = _pick(_strings(where, "group_id", small), order) if "group_id" in names else None
+        if vectors == "embedding":
+            x, offsets = _read_vectors(where, file, order, ids), None
+        else:
+            x, offsets = _read_candidates(where, file, order, ids)
     raw = RawSplit(where, order, sorted_ids, labels, groups, x, offsets)
     raw.check()
+    pa.default_memory_pool().release_unused()
     return raw
 
 
@@ -92,18 +95,16 @@ def _is_list(dtype: pa.DataType) -> bool:
     return pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype)
 
 
-def _strings(where: str, column: pa.ChunkedArray) -> list[str | None]:
+def _strings(where: str, name: str, table: pa.Table) -> list[str | None]:
     """Values of a string or integer column as strings, nulls as None."""
-    dtype = column.type
+    column, dtype = table[name], table[name].type
     if pa.types.is_dictionary(dtype):
         column, dtype = column.cast(dtype.value_type), dtype.value_type
     if pa.types.is_integer(dtype):
         return [None if value is None else str(value) for value in column.to_pylist()]
     if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_null(dtype):
         return column.to_pylist()
-    raise UserError(
-        f"{where}: a column of ids, labels or groups is {dtype}; allowed: string or integer; convert the column"
-    )
+    raise UserError(f"{where}: column {name!r} is {dtype}; allowed: {NAME_TYPES}; convert the column")
 
 
 def _pick(values: list[str | None], order: NDArray[np.int64]) -> list[str | None]:

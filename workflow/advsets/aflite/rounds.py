@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from advsets.aflite.data import FilterData
 from advsets.aflite.logreg import Fits, fit_classifiers
-from advsets.aflite.partitions import draw_masks, label_quotas
+from advsets.aflite.partitions import check_groups, draw_masks, label_quotas
 from advsets.aflite.removal import Removal, RowScores, decide
 from advsets.aflite.scoring import score_examples
 from advsets.aflite.settings import Counts, FilterSettings
@@ -47,9 +47,11 @@ class RoundResult(NamedTuple):
 
 
 def start_state(data: FilterData, counts: Counts) -> FilterState:
-    """State before round 1; raises `UserError` if subsets cannot hold every label."""
+    """State before round 1; raises `UserError` if subsets cannot hold every label, or a group is too large."""
     if not data.is_multiple_choice:
         label_quotas(data.train.labels, counts.train_size)
+    if data.train.groups is not None and data.train.group_names is not None:
+        check_groups(data.train.groups, data.train.group_names, counts.train_size)
     return FilterState(SplitState.start(counts.n_train), SplitState.start(counts.n_evaluation))
 
 
@@ -111,8 +113,9 @@ def run_round(
     masks = _draw(data, rows["train"], settings, counts, seed, filtering_round)
     fits = _fit(data, rows["train"], masks, settings, device)
     usable = _usable(fits, filtering_round)
+    held_out = np.logical_not(masks, out=masks)
     scores = {
-        "train": _score(data, "train", rows, fits, usable, ~masks, device),
+        "train": _score(data, "train", rows, fits, usable, held_out, device),
         "evaluation": _score(data, "evaluation", rows, fits, usable, None, device),
     }
     removal = decide(data, settings, counts, seed, filtering_round, scores["train"], scores["evaluation"])
@@ -142,6 +145,14 @@ def lines_frame(lines: Sequence[dict[str, Any]]) -> pl.DataFrame:
     from advsets.tables import TABLES
 
     return pl.DataFrame(list(lines), schema={column.name: polars_dtype(column) for column in TABLES["rounds"].columns})
+
+
+def nothing_left(n_rows: int) -> str:
+    """Warning about an evaluation set of `n_rows` that filtering has emptied."""
+    return (
+        f"none of {n_rows} evaluation rows is left; raise threshold, lower max_rounds, or set target_size to the"
+        " number of rows to keep"
+    )
 
 
 def _check_labels(data: FilterData, rows: Ints, filtering_round: int) -> None:
@@ -216,7 +227,7 @@ def _score(
         Fits(fits.coefficients[usable], fits.gradient_norm[usable], fits.n_passes, status),
         n_classes=len(data.label_order),
         offsets=offsets,
-        held_out=None if held_out is None else torch.from_numpy(held_out[usable]),
+        held_out=None if held_out is None else torch.from_numpy(held_out if usable.all() else held_out[usable]),
         device=device,
     )
     margin = scores.margin.numpy()

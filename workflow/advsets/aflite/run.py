@@ -1,12 +1,12 @@
 """Filter two Parquet files of embeddings, resuming at the last whole round.
 
-Rounds are kept in `<out>/.rounds/` as nodes of a chain until the tables are written; a run
-on other input or settings starts afresh, and a finished one has nothing to do.
+Inputs and settings are checked before anything is made. Rounds are kept in `<out>/.rounds/` as
+nodes of a chain until the tables are written; a finished run has nothing to do, and a folder
+that holds another run, or files of others, is left alone unless it may be overwritten.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,22 +14,24 @@ from typing import Any
 
 import polars as pl
 
-from advsets import __version__
 from advsets.aflite.chain import node_file, read_record
 from advsets.aflite.compute import resolve_device, thread_limit
 from advsets.aflite.data import FilterData, load
-from advsets.aflite.nodes import collect_nodes, standardisation_json, start_record, write_node
+from advsets.aflite.nodes import collect_nodes, start_record, write_node
 from advsets.aflite.outfolder import (
     LABELS_FILE,
     SETTINGS_FILE,
-    describe_input,
+    check_free,
+    describe_run,
+    describe_tables,
     is_finished,
+    last_round,
     lock,
+    made_folder,
     rounds_folder,
-    run_key,
 )
 from advsets.aflite.rounds import run_rounds, start_state
-from advsets.aflite.settings import FilterSettings
+from advsets.aflite.settings import Counts, FilterSettings
 from advsets.aflite.state import FilterState
 from advsets.errors import UserError, describe_os_error
 from advsets.io import read_table, write_json, write_table
@@ -47,6 +49,7 @@ def filter_files(
     threads: int | None = None,
     device: str = "auto",
     progress: bool = True,
+    overwrite: bool = False,
 ) -> None:
     """Filter an evaluation set (and the training set) with AFLite.
 
@@ -66,44 +69,82 @@ def filter_files(
         "auto", "cpu" or "cuda".
     progress : bool
         Whether to print a line per round to stderr.
+    overwrite : bool
+        Replace what another run, or someone else, has left in `out` under the names above.
 
     Raises
     ------
     UserError
-        If input, settings or the output folder cannot be used, or another run writes to `out`.
+        If input, settings or the output folder cannot be used, `out` holds something else, or
+        another run writes to it.
     """
     say = _say if progress else _say_nothing
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with lock(out), thread_limit(threads):
-            _filter(train, evaluation, out, settings, seed, resolve_device(device), say)
+        with thread_limit(threads):
+            place = resolve_device(device)
+            run = describe_run(train, evaluation, settings, seed)
+            try:
+                _filter(train, evaluation, out, settings, run, place, overwrite, say)
+            except KeyboardInterrupt:
+                if done := last_round(out, run):
+                    raise KeyboardInterrupt(f"the same command goes on after round {done}") from None
+                raise
     except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         raise UserError(describe_os_error(error)) from error
 
 
 def _filter(
-    train: Path, evaluation: Path | None, out: Path, settings: FilterSettings, seed: int, device: str, say: Say
+    train: Path,
+    evaluation: Path | None,
+    out: Path,
+    settings: FilterSettings,
+    run: dict[str, Any],
+    device: str,
+    overwrite: bool,
+    say: Say,
 ) -> None:
-    inputs = {"train": describe_input(train), "evaluation": None if evaluation is None else describe_input(evaluation)}
-    key = run_key(inputs, settings, seed)
-    if is_finished(out, key):
-        say(f"{out}: finished before with the same input and settings; nothing to do")
+    if (out / ".lock").exists():
+        with lock(out):
+            pass
+    if _has_nothing_to_do(out, run, overwrite, say):
         return
-    rounds = rounds_folder(out, key, say)
     data = load(train, evaluation, standardise=settings.standardise, use_groups=settings.use_groups)
-    nodes = _run(data, settings, seed, rounds, device, say)
-    _finish(out, data, nodes, {"key": key, "inputs": inputs, "version": __version__, "device": device})
-    shutil.rmtree(rounds)
-
-
-def _run(data: FilterData, settings: FilterSettings, seed: int, rounds: Path, device: str, say: Say) -> list[Path]:
-    """Run the rounds that are missing in folder `rounds`; return the prefixes of all nodes."""
     counts = settings.resolve(len(data.train.ids), len(data.evaluation.ids))
+    start = start_state(data, counts)
+    with made_folder(out), lock(out):
+        if _has_nothing_to_do(out, run, overwrite, say):
+            return
+        with rounds_folder(out, run, say) as rounds:
+            nodes = _run(data, settings, counts, start, run["seed"], rounds, device, say)
+            _finish(out, data, nodes, {**run, "device": device})
+
+
+def _has_nothing_to_do(out: Path, run: dict[str, Any], overwrite: bool, say: Say) -> bool:
+    """Whether `out` holds this run already; raises `UserError` if it holds something else."""
+    if is_finished(out, run):
+        say(f"{out}: finished before with the same input and settings; nothing to do")
+        return True
+    check_free(out, run, overwrite=overwrite)
+    return False
+
+
+def _run(
+    data: FilterData,
+    settings: FilterSettings,
+    counts: Counts,
+    start: FilterState,
+    seed: int,
+    rounds: Path,
+    device: str,
+    say: Say,
+) -> list[Path]:
+    """Run the rounds that are missing in folder `rounds`; return the prefixes of all nodes."""
     nodes = sorted(path.with_suffix("") for path in rounds.glob("[0-9]*.json"))
     if not nodes:
         nodes = [rounds / _name(0)]
-        record = start_record(data, settings, counts, seed)
-        write_node(nodes[0], data, start_state(data, counts), [], record)
+        write_node(nodes[0], data, start, [], start_record(data, settings, counts, seed))
     record = read_record(nodes[-1])
     frame = read_table(node_file(nodes[-1], "state.parquet"), "filter_state")
     ids = data.train.ids, data.evaluation.ids
@@ -118,7 +159,7 @@ def _run(data: FilterData, settings: FilterSettings, seed: int, rounds: Path, de
 
 
 def _finish(out: Path, data: FilterData, nodes: list[Path], record: dict[str, Any]) -> None:
-    """Write the tables, and `settings.json` once they all stand."""
+    """Write the tables, and `settings.json` once they all stand; `record` is what of it is known already."""
     (out / SETTINGS_FILE).unlink(missing_ok=True)
     collect_nodes(nodes, out)
     labels = [str(i) if data.is_multiple_choice else data.label_order[i] for i in data.evaluation.labels.tolist()]
@@ -126,9 +167,9 @@ def _finish(out: Path, data: FilterData, nodes: list[Path], record: dict[str, An
     frame = pl.DataFrame({"example_id": data.evaluation.ids, "label": labels}, schema=schema)
     write_table(frame, out / LABELS_FILE, "evaluation_labels")
     last = read_record(nodes[-1])
-    kept = {name: last[name] for name in ("settings", "seed", "counts", "stop_reason")}
-    n_rounds, statistics = last["filtering_round"], standardisation_json(data)
-    write_json(out / SETTINGS_FILE, {**record, **kept, "n_rounds": n_rounds, "standardisation": statistics})
+    kept = {name: last[name] for name in ("counts", "stop_reason", "standardisation")}
+    tables = describe_tables(out)
+    write_json(out / SETTINGS_FILE, {**record, **kept, "n_rounds": last["filtering_round"], "tables": tables})
 
 
 def progress_line(line: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advsets.aflite.partitions import draw_masks, label_quotas
+from advsets.aflite.partitions import check_groups, draw_masks, label_quotas
 from advsets.errors import UserError
 from advsets.seeding import id_hashes
 
@@ -111,3 +111,18 @@ def test_groups_that_are_gone_are_not_drawn() -> None:
     left = groups >= 20
     masks = draw(HASHES[left], STRATA[left], groups=groups[left], group_hashes=hashes)
     assert (masks.sum(1) == 50).all()
+
+
+def test_a_group_larger_than_a_subset_is_refused() -> None:
+    groups = np.array([0] * 4 + [1] * 7 + [2] * 6)
+    check_groups(groups, ["a", "b", "c"], 7)
+    with pytest.raises(
+        UserError, match=r"group_id 'b' has 7 training rows, the largest of 2 group\(s\) .* raise train"
+    ):
+        check_groups(groups, ["a", "b", "c"], 5)
+
+
+def test_groups_that_leave_no_row_held_out_are_refused() -> None:
+    strata = np.repeat([0, 1], 30)
+    with pytest.raises(UserError, match="one group of each label makes up all 60 training rows"):
+        draw(HASHES[:60], strata, train_size=30, groups=strata, group_hashes=id_hashes(["a", "b"]))

@@ -203,7 +203,33 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     ),
     "run that is no folder name": (
         change("run.run", "../elsewhere"),
-        f"configuration: run: found '../elsewhere'; allowed: {NAME} (Name of the folder under results/.); correct it",
+        f"configuration: run: found '../elsewhere'; allowed: {NAME} (Name of the folder under results/, other than"
+        " downloads and bench.); correct it",
+    ),
+    "hidden run": (
+        change("run.run", ".mine"),
+        f"configuration: run: found '.mine'; allowed: {NAME} (",
+    ),
+    **{
+        f"run {name} that others share": (
+            change("run.run", name),
+            f"configuration: run: found '{name}'; allowed: any name but downloads, bench, which are folders of results/"
+            " that all runs share; choose another",
+        )
+        for name in ("downloads", "bench", "Downloads")
+    },
+    "fraction beside evaluation rows": (
+        change("datasets.pairs.evaluation_fraction", 0.2),
+        "data set pairs: evaluation_fraction 0.2 beside source.evaluation 'dev.csv'; allowed: one of the two;"
+        " remove the other",
+    ),
+    "checksum of a download that is none": (
+        change("datasets.pairs.source", {"kind": "url", "url": "http://h/a.zip", "train": "a", "sha256": "abc"}),
+        "config/datasets.yaml: pairs.source.sha256: found 'abc'; allowed: 64 hexadecimal digits (",
+    ),
+    "checksum in a folder that is none": (
+        change("datasets.pairs.source", {"kind": "url", "url": "http://h/", "train": "a", "sha256": {"a": "abc"}}),
+        "config/datasets.yaml: pairs.source.sha256.a: found 'abc'; allowed: 64 hexadecimal digits; correct it",
     ),
     "unknown data set": (
         change("run.datasets", ["pears"]),
@@ -271,7 +297,7 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
             "datasets.pairs.source",
             {"kind": "pypi", "package": "p", "version": "1", "sha256": "abc", "reader": "r"},
         ),
-        "config/datasets.yaml: pairs.source.sha256: found 'abc'; allowed: 64 hexadecimal digits in lower case"
+        "config/datasets.yaml: pairs.source.sha256: found 'abc'; allowed: 64 hexadecimal digits"
         " (Checksum of the source archive.); correct it",
     ),
     "label outside label_order": (
@@ -353,6 +379,8 @@ def test_long_values_are_shortened(files: Files) -> None:
         ("just text\n", "t.yaml: found a str; allowed: a mapping of keys to values; mend the file"),
         (b"a: \xff\xfe\n", "t.yaml: not valid YAML ("),
         ("a: \x00\n", "t.yaml: not valid YAML ("),
+        ("a: 2024-13-45\n", "t.yaml: not valid YAML ("),
+        ("a: " + "[" * 20_000, "t.yaml: not valid YAML (brackets are nested too deep); mend the file"),
     ],
 )
 def test_broken_yaml_names_the_line(tmp_path: Path, content: str | bytes, expected: str) -> None:
@@ -362,6 +390,34 @@ def test_broken_yaml_names_the_line(tmp_path: Path, content: str | bytes, expect
         config.read_yaml(path)
     assert str(caught.value).replace(f"{tmp_path}/", "").startswith(expected)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("run: a\nrun: b\n", "c, line 2: not valid YAML (key 'run' is given twice); mend the file"),
+        ("filter: {C: 1, C: 2}\n", "c, line 1: not valid YAML (key 'C' is given twice); mend the file"),
+        ('{"run": "a",\n\t"filter": {"C": 1, "C": 2}}', "c: key 'C' is given twice; mend the file"),
+        ("run: a\n\tseed: 2\n", "c, line 2: not valid YAML ("),
+        ("[1, 2]", "c: found a list; allowed: a mapping of keys to values; mend the file"),
+    ],
+)
+def test_configuration_files_are_read_strictly(tmp_path: Path, content: str, expected: str) -> None:
+    (tmp_path / "fine").write_text("run: a\nfilter: {C: 1}\n", encoding="utf-8")
+    (tmp_path / "fine.json").write_text('{\n\t"run": "a"\n}', encoding="utf-8")
+    fine = [tmp_path / "fine", str(tmp_path / "fine.json")]
+    config.check_config_files(fine)
+    config.check_config_files([])
+    (tmp_path / "c").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        config.check_config_files([*fine, tmp_path / "c"])
+    assert str(caught.value).replace(f"{tmp_path}/", "").startswith(expected)
+    assert "\n" not in str(caught.value)
+
+
+def test_checksums_may_be_in_capitals(files: Files) -> None:
+    files.datasets["pairs"]["source"] = {"kind": "url", "url": "http://h/a.zip", "train": "a", "sha256": "AB" * 32}
+    assert files.load()["dataset_rows"]["pairs"]["source"]["sha256"] == "AB" * 32
 
 
 def test_yaml_merges_and_anchors_are_no_duplicates(tmp_path: Path) -> None:

@@ -96,6 +96,17 @@ def test_fetch_plans_downloads_only(workspace) -> None:
     assert set(counts) == {"fetch", "fetch_dataset", "fetch_model", "total"}
 
 
+def test_key_given_twice_in_a_configuration_file_is_refused(workspace, tmp_path: Path) -> None:
+    more = tmp_path / "more.yaml"
+    more.write_text("seed: 4\n", encoding="utf-8")
+    done = workspace.run("-n", *SMOKE, str(more), "--config", "device=cpu")
+    assert done.returncode == 0, done.stdout
+    more.write_text("seed: 4\nseed: 5\n", encoding="utf-8")
+    done = workspace.run("-n", *SMOKE, str(more))
+    assert done.returncode == 1
+    assert f"{more}, line 2: not valid YAML (key 'seed' is given twice); mend the file" in done.stdout
+
+
 def test_exported_set_loads_and_own_predictions_are_scored(smoke, tmp_path: Path, capsys) -> None:
     import datasets
 

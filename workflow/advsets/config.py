@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import json
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -24,6 +25,8 @@ from advsets.tables import TABLES
 _SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 MAX_NODES = 999
 """Nodes are numbered by three digits."""
+RESERVED_RUNS = ("downloads", "bench")
+"""Folders of results/ that all runs share."""
 
 
 @cache
@@ -48,6 +51,7 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
         On an unknown key, a wrong value, or a name that no table holds.
     """
     filled = validate(config, "config", "configuration")
+    _check_run(filled["run"])
     _check_filter(filled["filter"])
     datasets = read_rows([root / p for p in filled["dataset_tables"]], "datasets")
     models = read_rows([root / p for p in filled["model_tables"]], "models")
@@ -61,6 +65,37 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
     for name, row in filled["model_rows"].items():
         _check_fine_tune(name, row)
     return filled
+
+
+def check_config_files(paths: Iterable[str | Path]) -> None:
+    """Read configuration files strictly, as Snakemake, which merges them, lets a key given twice pass.
+
+    Like Snakemake this takes a file for JSON if it is, and for YAML otherwise.
+
+    Raises
+    ------
+    UserError
+        If a file is neither, is no mapping, or gives a key twice.
+    """
+    for path in map(Path, paths):
+        if not _is_strict_json(path):
+            read_yaml(path)
+
+
+def _is_strict_json(path: Path) -> bool:
+    """Whether a file is a JSON object; a key given twice raises `UserError`."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UserError(f"{path}: key {twice[0]!r} is given twice; mend the file")
+        return dict(pairs)
+
+    try:
+        return isinstance(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique), dict)
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def load_datasets(paths: list[Path]) -> dict[str, DatasetRow]:
@@ -129,7 +164,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: no such file; correct the path in the configuration") from None
     except OSError as error:
         raise UserError(describe_os_error(error)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UserError(f"{path}: not valid YAML (brackets are nested too deep); mend the file") from None
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or error
@@ -222,7 +259,7 @@ _RULES = {
 }
 _PATTERNS = {
     "^[A-Za-z0-9][A-Za-z0-9_.-]*$": "letters, digits, `_`, `.` and `-`, the first a letter or digit",
-    "^[0-9a-f]{64}$": "64 hexadecimal digits in lower case",
+    "^[0-9a-fA-F]{64}$": "64 hexadecimal digits",
 }
 
 
@@ -307,6 +344,14 @@ def _pick(names: list[str], rows: dict[str, Any], key: str, tables: list[str]) -
     return {name: rows[name] for name in names}
 
 
+def _check_run(name: str) -> None:
+    if name.lower() in RESERVED_RUNS:
+        raise UserError(
+            f"configuration: run: found {name!r}; allowed: any name but {allowed(RESERVED_RUNS)}, which are folders of"
+            " results/ that all runs share; choose another"
+        )
+
+
 def _check_filter(settings: dict[str, Any]) -> None:
     """What the schema cannot say of the filter's settings."""
     nodes = -(-settings["max_rounds"] // settings["rounds_per_job"])
@@ -318,6 +363,11 @@ def _check_filter(settings: dict[str, Any]) -> None:
 
 
 def _check_dataset(row: DatasetRow) -> None:
+    if row.evaluation_fraction is not None and row.source.get("evaluation"):
+        raise UserError(
+            f"data set {row.name}: evaluation_fraction {row.evaluation_fraction} beside source.evaluation"
+            f" {row.source['evaluation']!r}; allowed: one of the two; remove the other"
+        )
     if row.task == MULTIPLE_CHOICE:
         if row.columns["candidates"] is None and row.source["kind"] != "pypi":
             raise UserError(f"data set {row.name}: columns.candidates is missing; multiple choice needs it; add it")

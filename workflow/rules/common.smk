@@ -12,6 +12,7 @@ from advsets.aflite.settings import FilterSettings
 from advsets.errors import UserError, describe_os_error
 
 try:
+    settings.check_config_files(workflow.configfiles)
     config = settings.load_run_config(config)
     FIGURES = settings.load_figures(config)
     RUN = f"results/{config['run']}"

@@ -1,4 +1,7 @@
-"""Peak memory of a filtering round above that of the imports, in a process of its own."""
+"""Peak memory of a filtering run above that of the imports, in a process of its own.
+
+A run of a few rows comes first: libraries load much of themselves when they are first used.
+"""
 
 from __future__ import annotations
 
@@ -13,41 +16,50 @@ import problems
 
 N, D = 200_000, 768
 CHILD = """
-import resource, sys
+import sys
 from pathlib import Path
 import numpy, polars, pyarrow.parquet, torch
 import advsets.aflite.nodes, advsets.aflite.reading
 from advsets.aflite.run import filter_files
 from advsets.aflite.settings import FilterSettings
 
-torch.ones(64, 64) @ torch.ones(64, 64)
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+def peak():
+    # The most that this process held; getrusage would count what its parent held before.
+    line = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+def run(name):
+    settings = FilterSettings(train_size=0.2, max_rounds=1)
+    path = Path(name)
+    filter_files(path, None, path.with_suffix(""), settings, device="cpu", progress=False)
+
+run(sys.argv[1])
 before = peak()
-settings = FilterSettings(train_size=0.2, max_rounds=1)
-filter_files(Path(sys.argv[1]), None, Path(sys.argv[2]), settings, device="cpu", progress=False)
+run(sys.argv[2])
 print(peak() - before)
 """
 
 
 def peak(*, small: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "train.parquet"
-        _write(path)
-        command = [sys.executable, "-c", CHILD, str(path), str(Path(folder) / "out")]
+        few, many = Path(folder) / "few.parquet", Path(folder) / "many.parquet"
+        _write(few, 500)
+        _write(many, N)
+        command = [sys.executable, "-c", CHILD, str(few), str(many)]
         above = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
     x_bytes = N * D * 4
     return {"ratio": above / x_bytes, "peak_gib": above / 2**30, "x_gib": x_bytes / 2**30}
 
 
-def _write(path: Path) -> None:
+def _write(path: Path, n: int) -> None:
     """Embeddings in float16 and in row groups of 4,096 rows, as the embed step writes them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    problem = problems.synthetic(N, D, N // 5)
+    problem = problems.synthetic(n, D, n // 5)
     schema = pa.schema([("example_id", pa.string()), ("label", pa.string()), ("embedding", pa.list_(pa.float16(), D))])
     with pq.ParquetWriter(path, schema) as writer:
-        for start in range(0, N, 4096):
+        for start in range(0, n, 4096):
             x = problem.x[start : start + 4096].astype(np.float16)
             columns = [
                 pa.array([f"row-{i:07d}" for i in range(start, start + len(x))]),

@@ -76,6 +76,7 @@ def run_node(
     place = resolve_device(device)
     with thread_limit(threads):
         results = list(run_rounds(state, data, settings, counts, seed, n_rounds=n_rounds, device=place))
+    data.release()
     write_node(out_prefix, data, results[-1].state if results else state, results, record)
 
 

@@ -78,6 +78,12 @@ class Split:
         self.x = self.x[: len(rows)]
         self.stored = examples
 
+    def release(self) -> None:
+        """Let go of all features."""
+        n_features = self.x.shape[1]
+        self.shrink(self.stored[:0])
+        self.x = np.empty((0, n_features), dtype=np.float32)
+
     def _positions(self, examples: Ints) -> Ints:
         at = np.searchsorted(self.stored, examples)
         if len(examples) and (at[-1] >= len(self.stored) or (self.stored[at] != examples).any()):
@@ -100,6 +106,11 @@ class FilterData:
 
     def split(self, name: str) -> Split:
         return self.train if name == "train" else self.evaluation
+
+    def release(self) -> None:
+        """Let go of the features of both splits."""
+        self.train.release()
+        self.evaluation.release()
 
 
 def load(train: Path, evaluation: Path | None, *, standardise: bool, use_groups: bool = True) -> FilterData:

@@ -84,7 +84,8 @@ def fit_classifiers(
         raise ValueError(f"C {C}, tolerance {tolerance}, max_passes {max_passes}, block_rows {block_rows}: all above 0")
     if start not in (POOLED, ZERO):
         raise ValueError(f"start {start!r}: allowed are {POOLED!r} and {ZERO!r}")
-    sizes = masks.sum(1)
+    # A sum of all masks at once would hold them as int64.
+    sizes = torch.stack([mask.count_nonzero() for mask in masks])
     if not bool((sizes > 0).all()):
         raise ValueError(f"training subset {int((sizes == 0).nonzero()[0])} is empty: each needs at least one example")
     place = torch.device(device)

@@ -277,7 +277,7 @@ class Objective:
     @cached_property
     def n_included(self) -> int:
         """Pairs of fit and example in its subset."""
-        return int(self.in_subset.sum())
+        return int(self.in_subset.count_nonzero())
 
     @cached_property
     def touched_share(self) -> float:

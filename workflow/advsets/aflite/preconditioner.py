@@ -177,11 +177,11 @@ def hessian_of(pooled: Objective, coefficients: Tensor, dtype: torch.dtype) -> T
         add = _add_binary if data.offsets is None else _add_choice
         lower = sum_of(pooled, partial(add, linear), data.n_columns, data.n_columns)
         return lower.mul_(pooled.C) + torch.diag(ridge)
-    pairs = list(combinations_with_replacement(range(data.n_outputs), 2))
-    blocks = sum_of(pooled, partial(_add_contrasts, linear, pairs), len(pairs), data.n_columns, data.n_columns)
-    hessian = blocks.new_empty(data.n_outputs, data.n_columns, data.n_outputs, data.n_columns)
-    for (a, b), block in zip(pairs, blocks, strict=True):
-        hessian[a, :, b] = hessian[b, :, a] = _symmetric(block.mul_(pooled.C))
+    # One pair of contrasts at a time: memory for all of them at once would show beside the features.
+    hessian = ridge.new_empty(data.n_outputs, data.n_columns, data.n_outputs, data.n_columns)
+    for pair in combinations_with_replacement(range(data.n_outputs), 2):
+        lower = sum_of(pooled, partial(_add_contrasts, linear, pair), data.n_columns, data.n_columns)
+        hessian[pair[0], :, pair[1]] = hessian[pair[1], :, pair[0]] = _symmetric(lower.mul_(pooled.C))
     hessian = hessian.view(data.n_outputs * data.n_columns, -1)
     hessian.diagonal().add_(ridge.repeat(data.n_outputs))
     return hessian
@@ -192,14 +192,13 @@ def _add_binary(linear: Linear, data: Data, block: Block, total: Tensor) -> None
     total += gram_of(features_of(data, block, linear.weight.dtype), torch.sigmoid(score) * torch.sigmoid(-score))
 
 
-def _add_contrasts(linear: Linear, pairs: list[tuple[int, int]], data: Data, block: Block, total: Tensor) -> None:
-    """Curvature of each pair of scaled contrasts, shape (n_pairs, n_columns, n_columns)."""
+def _add_contrasts(linear: Linear, pair: tuple[int, int], data: Data, block: Block, total: Tensor) -> None:
+    """Curvature of two scaled contrasts."""
     share = torch.softmax(spread(data.scores(block, linear)), dim=1)[:, :, 0]
     basis = spread(torch.diag(data.contrast_scale).to(share.dtype))  # (n_outputs, n_classes)
-    mean = share @ basis.T
-    x = features_of(data, block, linear.weight.dtype)
-    for k, (a, b) in enumerate(pairs):
-        total[k] += gram_of(x, share @ (basis[a] * basis[b]) - mean[:, a] * mean[:, b])
+    one, other = basis[pair[0]], basis[pair[1]]
+    weight = share @ (one * other) - (share @ one) * (share @ other)
+    total += gram_of(features_of(data, block, linear.weight.dtype), weight)
 
 
 def _add_choice(linear: Linear, data: Data, block: Block, total: Tensor) -> None:

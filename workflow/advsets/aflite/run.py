@@ -118,6 +118,7 @@ def _filter(
             return
         with rounds_folder(out, run, say) as rounds:
             nodes = _run(data, settings, counts, start, run["seed"], rounds, device, say)
+            data.release()
             _finish(out, data, nodes, {**run, "device": device})
 
 

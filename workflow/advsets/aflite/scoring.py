@@ -55,7 +55,7 @@ def score_examples(
     offsets: Tensor | None = None,
     held_out: Tensor | None = None,
     device: str = "cpu",
-    block_rows: int = 1024,
+    block_rows: int = 512,
 ) -> Scores:
     """Count right predictions and average margins of every example.
 
@@ -95,32 +95,26 @@ def score_examples(
     linear = Linear.of(by_output, data.n_features)
     blocks = data.blocks(block_rows) if len(y) else []
     n_correct = torch.zeros(len(y), dtype=torch.int64, device=place)
+    n_held_out = torch.zeros_like(n_correct)
     margin = torch.zeros(len(y), dtype=torch.float64, device=place)
 
     def of_share(share: list[Block]) -> Tensor:
-        per_partition = torch.zeros(n_partitions, dtype=torch.int64, device=place)
+        per_partition = torch.zeros(2, n_partitions, dtype=torch.int64, device=place)
         for block in share:
             rows = slice(block.first, block.last)
             right, margins = _score_block(data, block, linear)
-            counted = right & counts[rows]
-            torch.sum(counted, 1, out=n_correct[rows])
-            torch.sum(torch.where(counts[rows], margins, 0.0), 1, out=margin[rows])
-            per_partition += counted.sum(0)
+            counted = torch.stack([counts[rows], right & counts[rows]])
+            n_held_out[rows], n_correct[rows] = counted.sum(2)
+            margin[rows] = torch.where(counts[rows], margins, 0.0).sum(1)
+            per_partition += counted.sum(1)
         return per_partition
 
     n_shares = min(SHARES, len(blocks))
     edges = [len(blocks) * i // n_shares for i in range(n_shares + 1)] if blocks else [0]
     with torch.no_grad(), block_threads(place) as run:
         shares = [blocks[i:j] for i, j in pairwise(edges)]
-        correct_per_partition = sum(run(of_share, shares), torch.zeros(n_partitions, dtype=torch.int64, device=place))
-    n_held_out = counts.sum(1)
-    return Scores(
-        n_held_out.cpu(),
-        n_correct.cpu(),
-        (margin / n_held_out).cpu(),
-        counts.sum(0).cpu(),
-        correct_per_partition.cpu(),
-    )
+        per_partition = sum(run(of_share, shares), torch.zeros(2, n_partitions, dtype=torch.int64, device=place)).cpu()
+    return Scores(n_held_out.cpu(), n_correct.cpu(), (margin / n_held_out).cpu(), per_partition[0], per_partition[1])
 
 
 def _score_block(data: Data, block: Block, linear: Linear) -> tuple[Tensor, Tensor]:

@@ -224,6 +224,11 @@ def check_file(path: str | os.PathLike[str], wanted: str) -> None:
         raise UserError(f"{path}: it is a pipe or device, not a file; give the path of {wanted}")
 
 
+def readable(path: str | os.PathLike[str]) -> str:
+    """Name of a file as text for tables and records: read as UTF-8 in any locale, other bytes as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def arrow_file(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
     """Open a file for pyarrow, which by itself takes only names that are UTF-8."""
     import pyarrow as pa

@@ -31,6 +31,12 @@ def resolve_device(device: str) -> str:
     return device
 
 
+def devices_of(device: str) -> list[str]:
+    """Torch devices that `device` stands for: every visible GPU for "cuda"."""
+    n_devices = torch.cuda.device_count() if device == "cuda" else 0
+    return [f"cuda:{index}" for index in range(n_devices)] if n_devices > 1 else [device]
+
+
 @contextlib.contextmanager
 def thread_limit(n_threads: int | None, name: str = "threads") -> Iterator[None]:
     """Let torch use `n_threads` CPU threads inside (None: as many as it uses already); `name` is for messages."""

@@ -12,7 +12,10 @@ The way there is `solver`'s, from the classifier of `pooled` or from zero; the p
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -38,7 +41,7 @@ def fit_classifiers(
     offsets: Tensor | None = None,
     tolerance: float = 1e-5,
     max_passes: int = 500,
-    device: str = "cpu",
+    device: str | Sequence[str] = "cpu",
     block_rows: int = 2048,
     start: str = POOLED,
 ) -> Fits:
@@ -62,8 +65,9 @@ def fit_classifiers(
         Largest max |gradient| / (training examples) of a converged fit.
     max_passes : int
         Limit on passes over the data, at least 1.
-    device : str
-        Torch device that computes; results come back on the CPU.
+    device : str or sequence of str
+        Torch device that computes; results come back on the CPU. Several share out the partitions, each with a copy
+        of the features; every fit takes the same steps as on one, but for rounding.
     block_rows : int
         Rows worked on at a time.
     start : {"pooled", "zero"}
@@ -88,21 +92,51 @@ def fit_classifiers(
     sizes = torch.stack([mask.count_nonzero() for mask in masks])
     if not bool((sizes > 0).all()):
         raise ValueError(f"training subset {int((sizes == 0).nonzero()[0])} is empty: each needs at least one example")
-    place = torch.device(device)
-    moved = None if offsets is None else offsets.to(place)
-    data = Data(x.detach().to(place), y.to(place), moved, n_classes)
-    with torch.no_grad(), block_threads(place) as run:
-        share = float(sizes.double().mean()) / len(y)
-        group = fits_per_group(share, len(masks), data.n_outputs)
-        objective = Objective(data, masks.T.contiguous().to(place), C, block_rows, run, group)
-        pooled = fit_pooled(objective, share * len(y))
+    places = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
+    share = float(sizes.double().mean()) / len(y)
+    with torch.no_grad(), block_threads(places[0]) as run:
+
+        def objective_on(place: torch.device, members: slice) -> Objective:
+            moved = None if offsets is None else offsets.to(place)
+            data = Data(x.detach().to(place), y.to(place), moved, n_classes)
+            group = fits_per_group(share, len(masks), data.n_outputs)
+            return Objective(data, masks[members].T.contiguous().to(place), C, block_rows, run, group)
+
+        whole = objective_on(places[0], slice(None))
+        pooled = fit_pooled(whole, share * len(y))
         noise = ROUNDING * C * pooled.feature_scale
-        solver = Solver(objective, pooled.preconditioner, sizes.to(place).double(), noise, tolerance)
-        if start == POOLED:
-            solver.start_at(pooled.coefficients)
-        fits = solver.solve(max_passes)
-        coefficients = data.coefficients(fits.coefficients).cpu()
-        return replace(fits, coefficients=coefficients, gradient_norm=fits.gradient_norm.cpu())
+
+        def solve(place: torch.device, members: slice) -> Fits:
+            objective = whole if len(places) == 1 else objective_on(place, members)
+            solver = Solver(
+                objective, pooled.preconditioner.to(place), sizes[members].to(place).double(), noise, tolerance
+            )
+            if start == POOLED:
+                solver.start_at(pooled.coefficients.to(place))
+            fits = solver.solve(max_passes)
+            coefficients = objective.data.coefficients(fits.coefficients).cpu()
+            return replace(fits, coefficients=coefficients, gradient_norm=fits.gradient_norm.cpu())
+
+        return _joined(_on_each(solve, places, len(masks)))
+
+
+def _on_each(solve: Callable[[torch.device, slice], Fits], places: list[torch.device], n_fits: int) -> list[Fits]:
+    """Results of equal runs of the fits, one run per device, at the same time on GPUs."""
+    edges = [n_fits * i // len(places) for i in range(len(places) + 1)]
+    parts = [(place, slice(*edge)) for place, edge in zip(places, pairwise(edges), strict=True) if edge[0] < edge[1]]
+    if len(parts) == 1 or places[0].type == "cpu":
+        return [solve(*part) for part in parts]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(torch.no_grad()(solve), *zip(*parts, strict=True)))
+
+
+def _joined(parts: list[Fits]) -> Fits:
+    return Fits(
+        torch.cat([part.coefficients for part in parts]),
+        torch.cat([part.gradient_norm for part in parts]),
+        max(part.n_passes for part in parts),
+        [status for part in parts for status in part.status],
+    )
 
 
 def fits_per_group(share: float, n_fits: int, n_outputs: int) -> int:

@@ -21,7 +21,7 @@ from advsets import __version__
 from advsets.aflite.nodes import RESULT_FILES
 from advsets.aflite.settings import FilterSettings
 from advsets.errors import UserError, allowed
-from advsets.io import check_file, read_json, write_json
+from advsets.io import check_file, read_json, readable, write_json
 
 LABELS_FILE = "evaluation_labels.parquet"
 TABLE_FILES = (*RESULT_FILES, LABELS_FILE)
@@ -90,7 +90,7 @@ def describe_run(train: Path, evaluation: Path | None, settings: FilterSettings,
 def _describe_input(path: Path) -> dict[str, str]:
     """Path and content hash of an input file."""
     check_file(path, "a Parquet file of embeddings")
-    return {"path": os.fsencode(path).decode("utf-8", "backslashreplace"), "sha256": _sha256(path)}
+    return {"path": readable(path), "sha256": _sha256(path)}
 
 
 def _sha256(path: Path) -> str:

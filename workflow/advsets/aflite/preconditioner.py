@@ -47,6 +47,10 @@ class Preconditioner:
     bound: Tensor
     run: Callable[..., Iterable]
 
+    def to(self, device: torch.device) -> Preconditioner:
+        """The same on another device."""
+        return Preconditioner(self.factor.to(device), self.bound.to(device), self.run)
+
     def curvature_bound(self, direction: Tensor) -> Tensor:
         """Curvature (n_fits,) along a direction of the variables (n_fits, n_outputs * n_columns), at its highest."""
         columns = self.coefficients(direction).view(len(direction), -1, self.bound.shape[0])

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from advsets.aflite.compute import devices_of
 from advsets.aflite.data import FilterData
 from advsets.aflite.logreg import Fits, fit_classifiers
 from advsets.aflite.partitions import check_groups, draw_masks, label_quotas
@@ -192,7 +193,7 @@ def _fit(data: FilterData, rows: Ints, masks: Bools, settings: FilterSettings, d
         offsets=offsets,
         tolerance=settings.tolerance,
         max_passes=settings.max_passes,
-        device=device,
+        device=devices_of(device),
     )
 
 

@@ -23,7 +23,7 @@ from advsets.evaluation.frames import table_frame
 from advsets.evaluation.inputs import aligned
 from advsets.evaluation.prediction_files import read_predictions
 from advsets.evaluation.settings import EvaluateSettings
-from advsets.io import atomic_path, read_table, write_table
+from advsets.io import atomic_path, read_table, readable, write_table
 from advsets.stats.bootstrap import masked_sums, percentile_interval, range_over_draws, ratio, subset_sums
 
 SUBSETS = ("full_set", "filtered", "random_subset")
@@ -117,16 +117,17 @@ def _is_scores(path: Path) -> bool:
     """Whether a file has the columns of table `own_scores`."""
     wanted = set(table_frame("own_scores", []).columns)
     try:
-        frame = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path)
-        return set(frame.collect_schema().names()) == wanted
+        with path.open("rb") as handle:
+            frame = pl.scan_parquet(handle) if path.suffix == ".parquet" else pl.scan_csv(handle)
+            return set(frame.collect_schema().names()) == wanted
     except (pl.exceptions.PolarsError, OSError):
         return False
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
     """File names without endings, or whole paths where these repeat."""
-    stems = [path.name.split(".")[0] or path.name for path in paths]
-    names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    stems = [readable(path.name.split(".")[0] or path.name) for path in paths]
+    names = stems if len(set(stems)) == len(stems) else [readable(path) for path in paths]
     if len(set(names)) < len(names):
         raise UserError(f"predictions: {allowed(names)}: a file is given twice; allowed: each once; remove one")
     return names
@@ -199,8 +200,8 @@ def _row(
 def _write(frame: pl.DataFrame, out: Path) -> None:
     if out.suffix == ".parquet":
         return write_table(frame, out, "own_scores")
-    with atomic_path(out) as temporary:
-        frame.write_csv(temporary)
+    with atomic_path(out) as temporary, temporary.open("wb") as handle:
+        frame.write_csv(handle)
     return None
 
 

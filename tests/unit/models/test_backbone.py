@@ -4,11 +4,13 @@ import json
 import shutil
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 from advsets.errors import UserError
 from advsets.models import backbone
-from advsets.models.classifier import new_classifier
+from advsets.models.checkpoint import load_checkpoint
+from advsets.models.classifier import Classifier, new_classifier
 
 NAMES = ("bad", "good")
 
@@ -99,6 +101,81 @@ def test_rows_that_ask_for_the_impossible_are_told(kit, miniature, kind, row, me
     with pytest.raises(UserError, match=message) as error:
         _new(kit, miniature(kind), **row)
     assert str(error.value).startswith("models: mini: ")
+
+
+def _odd(kind):
+    """Configurations of classes that cannot be cut like the miniatures of the other tests."""
+    import transformers as t
+
+    sizes = {"vocab_size": 20, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 48}
+    match kind:
+        case "modernbert":
+            marks = {f"{name}_token_id": 2 for name in ("bos", "eos", "cls", "sep")}
+            return t.ModernBertConfig(**sizes, **marks, num_hidden_layers=2, pad_token_id=0)
+        case "funnel":
+            layers = {"block_sizes": [2, 2], "block_repeats": [1, 1], "num_decoder_layers": 1}
+            heads = {"d_model": 32, "n_head": 2, "d_head": 16, "d_inner": 48}
+            return t.FunnelConfig(vocab_size=20, architectures=["FunnelModel"], **layers, **heads)
+        case "longformer":
+            return t.LongformerConfig(**sizes, num_hidden_layers=2, attention_window=[4, 4])
+        case "canine":
+            return t.CanineConfig(**sizes, num_hidden_layers=2)
+    raise ValueError(kind)
+
+
+NO_NETWORK = [
+    ("modernbert", {"n_layers": 0}, "n_layers 0, config_overrides {}: no network can be made of this ModernBertConfig"),
+    ("modernbert", {"n_layers": 0, "random_init": True}, "no network can be made of this ModernBertConfig"),
+    ("funnel", {"n_layers": 1}, "does not support the setting of `num_hidden_layers`. Please set `block_sizes`"),
+    ("longformer", {"n_layers": 1}, "should equal `config.num_hidden_layers`"),
+    ("canine", {"n_layers": 0}, "no network can be made of this CanineConfig (`get_input_embeddings` not"),
+    ("bert", {"config_overrides": {"hidden_size": "x"}}, "Field 'hidden_size' expected int, got str"),
+    (
+        "bert",
+        {"config_overrides": {"hidden_size": 33}},
+        "{'hidden_size': 33}: no network can be made of this BertConfig",
+    ),
+    ("bert", {"config_overrides": {"num_attention_heads": 0}}, "no network can be made of this BertConfig"),
+    ("electra", {"config_overrides": {"hidden_size": 33}}, "mat1 and mat2 shapes cannot be multiplied"),
+]
+
+
+@pytest.mark.parametrize(("kind", "row", "message"), NO_NETWORK)
+def test_networks_that_cannot_be_made_are_told(kit, miniature, tmp_path, kind, row, message):
+    import transformers as t
+
+    folder = tmp_path / "m"
+    if kind in ("bert", "electra"):
+        folder, row = miniature(kind), {"random_init": True, **row}
+    else:
+        t.AutoModel.from_config(_odd(kind)).save_pretrained(folder)
+        assert _new(kit, folder, pooling="mean").n_features == 32
+    with pytest.raises(UserError) as error:
+        _new(kit, folder, pooling="mean", **row)
+    text = str(error.value)
+    assert text.startswith("models: mini: n_layers ") and message in text and text.endswith("; change or remove them")
+    assert "\n" not in text
+
+
+def test_config_that_makes_no_network_is_told(kit, miniature, tuned, tmp_path):
+    for name, source in (("m", miniature("bert")), ("c", tuned)):
+        shutil.copytree(source, tmp_path / name)
+        kit.edit_json(tmp_path / name / "config.json", hidden_size=33)
+    with pytest.raises(UserError, match=r"models: mini: .*BertConfig \(.*\); mend config.json of its source"):
+        _new(kit, tmp_path / "m")
+    with pytest.raises(UserError, match="c/config.json: no network can be made of this BertConfig"):
+        load_checkpoint(tmp_path / "c", torch.device("cpu"))
+
+
+def test_trying_a_network_out_draws_nothing(kit, miniature, monkeypatch):
+    tried = []
+    monkeypatch.setattr(Classifier, "scores", lambda self, inputs: tried.append(torch.rand(1)))
+    torch.manual_seed(3)
+    _new(kit, miniature("bert"), random_init=True, config_overrides={"num_hidden_layers": 2})
+    after = torch.get_rng_state()
+    torch.manual_seed(3)
+    _new(kit, miniature("bert"), random_init=True)
+    assert len(tried) == 1 and torch.get_rng_state().equal(after)
 
 
 def test_broken_weights_are_told(kit, miniature, tmp_path):

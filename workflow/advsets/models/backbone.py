@@ -61,6 +61,30 @@ def load_tokenizer(folder: Path) -> Any:
         raise UserError(f"{folder}: no usable tokenizer ({_first_line(error)}); add its files to the folder") from None
 
 
+@contextlib.contextmanager
+def building(config: Any, where: str, advice: str) -> Iterator[None]:
+    """Tell whatever fails in here as a fault of the configuration, in one line that `where` opens."""
+    name = type(config).__name__
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # each class checks its configuration in its own way, or not at all
+        raise UserError(f"{where}: no network can be made of this {name} ({_first_lines(error)}); {advice}") from None
+
+
+def as_asked(model: ModelRow, config: Any) -> contextlib.AbstractContextManager[None]:
+    """`building` for a row of the models table."""
+    asked = f"models: {model.name}: n_layers {model.n_layers}, config_overrides {model.config_overrides or '{}'}"
+    advice = "change or remove them" if changes_config(model) else "mend config.json of its source"
+    return building(config, asked, advice)
+
+
+def changes_config(model: ModelRow) -> bool:
+    """Whether the row asks for another network than its source describes."""
+    return model.n_layers is not None or bool(model.config_overrides)
+
+
 def adapt_config(config: Any, model: ModelRow) -> Any:
     """Configuration cut to `n_layers` and changed by `config_overrides`.
 
@@ -68,7 +92,7 @@ def adapt_config(config: Any, model: ModelRow) -> Any:
     ------
     UserError
         For more layers than there are, layers of an encoder-decoder model, overrides without
-        a random start, or an override that the configuration does not have.
+        a random start, or an override that the configuration does not have or take.
     """
     if model.config_overrides and not model.random_init:
         raise UserError(
@@ -134,6 +158,8 @@ def load_network(folder: Path, config: Any, *, native_head: bool, random_init: b
     ------
     UserError
         If weights cannot be read, or any outside the task head are missing or of another shape.
+    Exception
+        Of any kind, where the class cannot be built of `config`; callers are in `building`.
     """
     from transformers import AutoModel, AutoModelForSequenceClassification
 
@@ -151,6 +177,7 @@ def load_network(folder: Path, config: Any, *, native_head: bool, random_init: b
                 local_files_only=True,
             )
         except Exception as error:  # safetensors, pickle, OS and value errors alike: the weights are unusable
+            auto.from_config(config, dtype=torch.float32)  # unless it is the configuration, which this tells
             raise UserError(f"{folder}: weights cannot be loaded ({_first_line(error)}); fetch them again") from None
     _require_weights(folder, network, info, native_head, strict_head)
     return network
@@ -192,6 +219,11 @@ def longest_input(network: Any) -> int | None:
             n_positions = min(module.num_embeddings, getattr(network.config, "max_position_embeddings", 2**30))
             limits.append(n_positions - (0 if module.padding_idx is None else module.padding_idx + 1))
     return min(limits, default=None)
+
+
+def _first_lines(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:2])[:200] or type(error).__name__
 
 
 def _first_line(error: BaseException) -> str:

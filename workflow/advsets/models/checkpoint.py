@@ -131,7 +131,8 @@ def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
     path = folder / DESCRIPTION
     description = read_json(path) if path.is_file() else _off_the_shelf(folder, config)
     native = description["head"] == "transformers"
-    network = backbone.load_network(folder, config, native_head=native, random_init=False, strict_head=True)
+    with backbone.building(config, f"{folder}/config.json", "fetch or fine-tune the model again"):
+        network = backbone.load_network(folder, config, native_head=native, random_init=False, strict_head=True)
     classifier = Classifier(network, None, description["pooling"], description["words_only"])
     if not native:
         n_outputs = 1 if description["task"] == MULTIPLE_CHOICE else len(description["class_names"])

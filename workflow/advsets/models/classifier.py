@@ -20,6 +20,8 @@ from advsets.models import backbone
 from advsets.models.heads import Head, pool
 from advsets.registry import MULTIPLE_CHOICE, ModelRow
 
+_N_TRIAL_TOKENS = 8
+
 
 class Classifier(nn.Module):
     """A network and its head.
@@ -96,10 +98,23 @@ def new_classifier(model: ModelRow, folder: Path, config: Any, task: str, class_
     Raises
     ------
     UserError
-        For a pooling that the model's class or `n_layers: 0` does not allow.
+        For a pooling that the model's class or `n_layers: 0` does not allow, or a network that
+        cannot be made as the row asks.
     """
-    config = backbone.adapt_config(config, model)
-    _check_pooling(model, config)
+    with backbone.as_asked(model, config):
+        config = backbone.adapt_config(config, model)
+        _check_pooling(model, config)
+        classifier = _build(model, folder, config, task, class_names)
+    if config.is_encoder_decoder:
+        _require_own_decoder_inputs(model, classifier)
+    elif backbone.changes_config(model):
+        with backbone.as_asked(model, config):
+            _try_out(classifier)
+    classifier.freeze(model.freeze)
+    return classifier
+
+
+def _build(model: ModelRow, folder: Path, config: Any, task: str, class_names: tuple[str, ...]) -> Classifier:
     native = task != MULTIPLE_CHOICE and model.pooling == "first" and backbone.has_native_head(config)
     if native:
         config.id2label = dict(enumerate(class_names))
@@ -113,10 +128,14 @@ def new_classifier(model: ModelRow, folder: Path, config: Any, task: str, class_
     if not native:
         n_outputs = 1 if task == MULTIPLE_CHOICE else len(class_names)
         classifier.head = Head(classifier.n_features, n_outputs, head_dropout(config))
-    if config.is_encoder_decoder:
-        _require_own_decoder_inputs(model, classifier)
-    classifier.freeze(model.freeze)
     return classifier
+
+
+def _try_out(classifier: Classifier) -> None:
+    """Scores of a few tokens, as some classes tell of a wrong configuration only then."""
+    tokens = torch.ones((1, _N_TRIAL_TOKENS), dtype=torch.long)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        classifier.eval().scores({"input_ids": tokens, "attention_mask": tokens})
 
 
 def head_dropout(config: Any) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from advsets.cli import main
 from advsets.errors import EXIT_INTERRUPTED, EXIT_USER_ERROR
 
 COMMAND = [sys.executable, "-m", "advsets.cli"]
@@ -88,9 +89,11 @@ def test_an_empty_path_is_not_the_current_folder(tmp_path: Path, monkeypatch: py
     assert not any((tmp_path / "here").iterdir())
 
 
-def test_another_run_is_replaced_only_if_told_so(tmp_path: Path) -> None:
+def test_another_run_is_replaced_only_if_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = embeddings(tmp_path / "t.parquet", 60, 0)
     command = ["filter", str(train), "--out", str(tmp_path / "out"), *FAST]
-    subprocess.run([*COMMAND, *command], check=True, capture_output=True)
-    assert "seed 3 here and 0 there" in refused(*command, "--seed", "3")
-    subprocess.run([*COMMAND, *command, "--seed", "3", "--overwrite"], check=True, capture_output=True)
+    assert main(command) == 0
+    with pytest.raises(SystemExit, match=str(EXIT_USER_ERROR)):
+        main([*command, "--seed", "3"])
+    assert "seed 3 here and 0 there" in capsys.readouterr().err
+    assert main([*command, "--seed", "3", "--overwrite"]) == 0

@@ -61,11 +61,11 @@ def test_output_that_cannot_be_written_is_one_line() -> None:
     assert done.stderr == "advsets: error: the output: the disk is full: free some space and run again\n"
 
 
-@pytest.mark.parametrize("folder", ["sp ü ace".encode(), b"latin \xe4"])
-def test_a_locale_without_utf_8_takes_any_file_name(tmp_path: Path, folder: bytes) -> None:
-    place = tmp_path / os.fsdecode(folder)
+def test_a_locale_without_utf_8_takes_any_file_name(tmp_path: Path) -> None:
+    place = tmp_path / "sp ü ace"
     place.mkdir()
-    files = [embeddings(place / "tr ä.parquet", 60, 0), embeddings(place / "v.parquet", 30, 1)]
+    in_latin_1 = os.fsdecode(b"tr \xe4.parquet")
+    files = [embeddings(place / in_latin_1, 60, 0), embeddings(place / "v ä.parquet", 30, 1)]
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [*COMMAND, "filter", *map(str, files), "--out", str(place / "ö"), *FAST]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="ascii")

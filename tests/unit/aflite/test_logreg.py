@@ -381,6 +381,22 @@ def test_masked_and_gathered_forms_agree(monkeypatch, kind):
         torch.testing.assert_close(found[size].coefficients, found[1].coefficients, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["binary", "classes", "choice"])
+def test_divided_partitions_give_the_fits_of_one_device(kind):
+    rng = np.random.default_rng(23)
+    if kind == "choice":
+        x, y, offsets = draw_choices(rng, 300, 6)
+    else:
+        (x, y), offsets = draw(rng, 300, 6, 2 if kind == "binary" else 3), None
+    options = {"n_classes": 3 if kind == "classes" else 2, "offsets": offsets, "tolerance": 1e-7}
+    masks = rng.random((5, 300)) < 0.4
+    one, three, many = (fit(x, y, masks, device=["cpu"] * n, **options) for n in (1, 3, 8))
+    for other in (three, many):
+        assert other.status == one.status == ["converged"] * 5
+        torch.testing.assert_close(other.coefficients, one.coefficients, rtol=0, atol=1e-5)
+        assert other.gradient_norm.shape == one.gradient_norm.shape
+
+
 def test_form_is_chosen_by_share_and_number_of_fits():
     assert logreg.fits_per_group(0.5, 64, 3) == 64
     assert logreg.fits_per_group(0.01, 64, 3) < 64

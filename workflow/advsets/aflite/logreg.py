@@ -7,14 +7,18 @@ C * (sum of log losses over the subset) + 0.5 * ||weights||^2; the intercept is 
 Binary: one weight vector, class 1 is predicted when the score is above 0. Three classes or more: softmax with
 `n_classes` columns. Multiple choice: one shared scorer without intercept, softmax over an example's candidates.
 A fit is converged when max |gradient| / (its training examples) is at or below the tolerance.
+Memory beside `x` and `masks`, in bytes, with V = n_outputs * n_columns, m partitions and t threads: the masks once
+more (m * n_examples); the Hessian and its factor, 3 * 8 * V^2; steps and gradient changes, 2 * MEMORY * 8 * m * V;
+gradients and partial sums of them, about (t + 3) * 8 * m * V; and per thread a block,
+4 * block_rows * (2 * n_features + 4 * m * n_classes), and half the Hessian of one output, 2 * 8 * n_columns^2.
 The way there is `solver`'s, from the classifier of `pooled` or from zero; the products are `objective`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -93,24 +97,15 @@ def fit_classifiers(
     if not bool((sizes > 0).all()):
         raise ValueError(f"training subset {int((sizes == 0).nonzero()[0])} is empty: each needs at least one example")
     places = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
-    share = float(sizes.double().mean()) / len(y)
     with torch.no_grad(), block_threads(places[0]) as run:
-
-        def objective_on(place: torch.device, members: slice) -> Objective:
-            moved = None if offsets is None else offsets.to(place)
-            data = Data(x.detach().to(place), y.to(place), moved, n_classes)
-            group = fits_per_group(share, len(masks), data.n_outputs)
-            return Objective(data, masks[members].T.contiguous().to(place), C, block_rows, run, group)
-
-        whole = objective_on(places[0], slice(None))
-        pooled = fit_pooled(whole, share * len(y))
-        noise = ROUNDING * C * pooled.feature_scale
+        problem = _Problem(x.detach(), y, masks, offsets, n_classes, C, block_rows, sizes, run)
+        whole = problem.objective_on(places[0], slice(None))
+        pooled = fit_pooled(whole, float(sizes.double().mean()))
 
         def solve(place: torch.device, members: slice) -> Fits:
-            objective = whole if len(places) == 1 else objective_on(place, members)
-            solver = Solver(
-                objective, pooled.preconditioner.to(place), sizes[members].to(place).double(), noise, tolerance
-            )
+            objective = whole if len(places) == 1 else problem.objective_on(place, members)
+            preconditioner, own_sizes = pooled.preconditioner.to(place), sizes[members].to(place).double()
+            solver = Solver(objective, preconditioner, own_sizes, ROUNDING * C * pooled.feature_scale, tolerance)
             if start == POOLED:
                 solver.start_at(pooled.coefficients.to(place))
             fits = solver.solve(max_passes)
@@ -118,6 +113,29 @@ def fit_classifiers(
             return replace(fits, coefficients=coefficients, gradient_norm=fits.gradient_norm.cpu())
 
         return _joined(_on_each(solve, places, len(masks)))
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Arguments of `fit_classifiers`, and the objective of some of its fits on a device."""
+
+    x: Tensor
+    y: Tensor
+    masks: Tensor
+    offsets: Tensor | None
+    n_classes: int
+    C: float
+    block_rows: int
+    sizes: Tensor
+    run: Callable[..., Iterable]
+
+    def objective_on(self, place: torch.device, members: slice) -> Objective:
+        moved = None if self.offsets is None else self.offsets.to(place)
+        data = Data(self.x.to(place), self.y.to(place), moved, self.n_classes)
+        share = float(self.sizes.double().mean()) / len(self.y)
+        group = fits_per_group(share, len(self.masks), data.n_outputs)
+        in_subset = self.masks[members].T.contiguous().to(place)
+        return Objective(data, in_subset, self.C, self.block_rows, self.run, group)
 
 
 def _on_each(solve: Callable[[torch.device, slice], Fits], places: list[torch.device], n_fits: int) -> list[Fits]:

@@ -1,5 +1,6 @@
 # make demo    set up, run the main job on the embedded default, print where report and figures are
 # make test    set up, run linters and tests
+# make bench   speed and memory against peers, as ratios (SMALL=1: the short rows)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 # Without compiled modules every job would spend most of its start-up on compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test lint docs clean
+.PHONY: help setup demo test lint bench docs clean
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -47,6 +48,9 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest
+
+bench: $(READY)
+	@$(BIN)/python tests/bench $(if $(SMALL),--small)
 
 docs: $(READY)
 	$(BIN)/advsets keys > config/README.md

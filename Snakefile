@@ -9,7 +9,7 @@ from snakemake.utils import min_version
 
 min_version("9.27")
 
-if not config:
+if not workflow.overwrite_configfiles:
 
     configfile: "config/config.yaml"
 

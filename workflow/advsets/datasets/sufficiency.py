@@ -8,6 +8,7 @@ left; facts close the messages, so that a sample that is too small is not blamed
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import polars as pl
@@ -33,13 +34,13 @@ def check_split(row: DatasetRow, frame: pl.DataFrame, split: str, facts: Sequenc
 def check_parts(
     row: DatasetRow, train: pl.DataFrame, evaluation: pl.DataFrame, adversary_fraction: float, facts: Sequence[str]
 ) -> None:
-    """Raise `UserError` when a part of train is empty or of one class, or labels differ where they must not.
+    """Raise `UserError` when a part of train is empty or of one class, or lacks a label of the evaluation set.
 
     Parameters
     ----------
     train : DataFrame
         With `train_role`. The evaluation set is filtered by classifiers of the rows of role
-        `filtering`, so the two must have the same labels (multiple choice: labels are positions).
+        `filtering`, so these must have its labels (multiple choice: labels are positions).
     """
     parts = {role: train.filter(pl.col("train_role") == role) for role in ("adversary", "filtering")}
     share = f"`split.adversary_fraction` {adversary_fraction}"
@@ -59,23 +60,24 @@ def check_parts(
                 f"{_because(drawn)}; allowed: two classes or more; take more rows or groups, or change the fraction or"
                 " `seed`"
             )
-    _check_same_labels(row, train, parts["filtering"], evaluation, drawn)
+    _check_labels(row, train, parts["filtering"], evaluation, drawn)
 
 
-def _check_same_labels(
+def _check_labels(
     row: DatasetRow, train: pl.DataFrame, filtering: pl.DataFrame, evaluation: pl.DataFrame, facts: Sequence[str]
 ) -> None:
-    names = {"evaluation": evaluation, "filtered train": filtering}
-    for here, there in (("evaluation", "filtered train"), ("filtered train", "evaluation")):
-        alone = sorted(set(names[here]["label"]) - set(names[there]["label"]))
-        if not alone:
-            continue
-        label = alone[0]
+    """Refuse a label of the evaluation set that classifiers never see; warn of one that is not evaluated."""
+    known, asked = set(filtering["label"]), set(evaluation["label"])
+    for label in sorted(known - asked):
+        print(
+            f"advsets: warning: data set {row.name}: no evaluation row has label {label!r}; nothing is measured for it",
+            file=sys.stderr,
+        )
+    for label in sorted(asked - known):
         n_train, n_evaluation = (int((frame["label"] == label).sum()) for frame in (train, evaluation))
-        n_here = int((names[here]["label"] == label).sum())
         raise UserError(
-            f"data set {row.name}: label {label!r} has {n_here} {here} rows and no {there} rows (train {n_train},"
-            f" evaluation {n_evaluation} in all){_because(facts)}; allowed: every label in both; move it from"
+            f"data set {row.name}: label {label!r} has {n_evaluation} evaluation rows and no filtered train rows (train"
+            f" {n_train} in all){_because(facts)}; allowed: labels that filtered train rows have; move it from"
             " `label_order` to `other_labels` (its rows are dropped), map it to another in `labels`, take more rows, or"
             " use another split or `seed`"
         )

@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CORES ?= 2
 DEMO := results/demo
+INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c envs/constraints.txt
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_DISABLE_TELEMETRY := 1
 # Without compiled modules every job would spend most of its start-up on compiling.
@@ -28,7 +29,7 @@ $(READY): pyproject.toml envs/constraints.txt
 	@echo "Setting up $(VENV) (once; downloads about 1 GB, more where torch comes with CUDA)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c envs/constraints.txt -e '.[dev,slurm]'
+	@$(INSTALL) -e '.[dev,slurm]'
 	@touch $(READY)
 
 demo: $(READY)
@@ -50,6 +51,7 @@ test: lint
 	$(BIN)/python -m pytest
 
 bench: $(READY)
+	@$(INSTALL) -e '.[dev,slurm,bench]'
 	@$(BIN)/python tests/bench $(if $(SMALL),--small)
 
 docs: $(READY)

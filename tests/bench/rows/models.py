@@ -73,14 +73,16 @@ def _sentence_transformer() -> Any:
     """The same weights with mean pooling and no normalisation."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     body = Transformer(str(problems.model_folder()), processor_kwargs={"model_max_length": MAX_LENGTH})
     pooling = Pooling(body.get_embedding_dimension(), pooling_mode="mean")
     return SentenceTransformer(modules=[body, pooling], device="cpu")
 
 
 SEEDS = (0, 1, 2)
-N_TRAIN, N_TEST = 2048, 2000
+N_TRAIN, N_TEST = 2048, 4000
 POINTS = 0.005
 
 
@@ -104,7 +106,7 @@ def fine_tune(*, small: bool) -> dict[str, Any]:
         "peer_s": medians["peer"],
         "ours_accuracy": means["ours"],
         "peer_accuracy": means["peer"],
-        "accuracies_agree": abs(means["ours"] - means["peer"]) <= POINTS,
+        "also_met": abs(means["ours"] - means["peer"]) <= POINTS,
         "accuracies": accuracies,
     }
 
@@ -171,10 +173,15 @@ def _trainer(train: Any, test: Any, seed: int, folder: Path) -> tuple[float, flo
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding, Trainer
     from transformers import TrainingArguments as Arguments
+    from transformers.utils import logging
 
+    from advsets.seeding import seed_for
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     settings, path = _settings(), problems.model_folder()
     began = time.perf_counter()
-    torch.manual_seed(seed)
+    torch.manual_seed(seed_for(seed, "start"))
     tokenizer = AutoTokenizer.from_pretrained(path)
     model = AutoModelForSequenceClassification.from_pretrained(path, num_labels=len(problems.CLASSES))
     arguments = Arguments(

@@ -107,6 +107,31 @@ def test_fits_equal_scikit_learn(problem):
         np.testing.assert_allclose(centred(w), centred(expected), rtol=0, atol=1e-4 * max(1, np.abs(expected).max()))
 
 
+@pytest.mark.parametrize("problem", range(12))
+def test_any_size_predicts_as_scikit_learn(problem):
+    """N 10 to 5,000, d 1 to 600, 2 to 5 classes, 1 to 100 partitions: held-out predictions of a float64 Newton."""
+    rng = np.random.default_rng(1000 + problem)
+    n_classes = int(rng.integers(2, 6))
+    n, d = int(10 ** rng.uniform(1, 3.7)), int(10 ** rng.uniform(0, 2.78))
+    n_partitions = int(10 ** rng.uniform(0, 2))
+    x, y = draw(rng, max(n, 2 * n_classes), d, n_classes, rng.uniform(0.5, 4))
+    masks = draw_masks(rng, y, n_partitions, n_classes)
+    fits = fit(x, y, masks, n_classes=n_classes, tolerance=1e-5)
+    assert fits.status == ["converged"] * n_partitions
+    n_different = n_predictions = 0
+    chosen = range(0, n_partitions, -(-n_partitions // 3))
+    for p, predicted in ((p, predict(x, fits)[p]) for p in chosen):
+        held_out = ~masks[p]
+        if held_out.any():
+            expected, norm = reference(x[masks[p]], y[masks[p]], 1.0)
+            assert norm < 1e-8, "the reference itself is not converged"
+            scores = x[held_out].astype(np.float64) @ expected[:, :-1].T + expected[:, -1]
+            right = scores.argmax(1) if len(expected) > 1 else (scores[:, 0] > 0).astype(int)
+            n_different += int((right != predicted[held_out]).sum())
+            n_predictions += int(held_out.sum())
+    assert n_different <= max(0.0002 * n_predictions, 1)
+
+
 @pytest.mark.parametrize("fits_per_group", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["binary", "classes", "choice"])
 def test_gradient_equals_finite_differences(kind, fits_per_group):

@@ -50,7 +50,15 @@ ROWS = (
         AT_LEAST,
         "rounds:large",
     ),
-    Row("pass", "seconds per solver pass", "its two bare matrix products", 1.3, AT_MOST, "passes:overhead", short=True),
+    Row(
+        "pass",
+        "seconds per solver pass",
+        "its two bare matrix products, a column per class",
+        1.3,
+        AT_MOST,
+        "passes:overhead",
+        short=True,
+    ),
     Row(
         "filter",
         "a whole AFLite run to its stop, I/O included",

@@ -209,9 +209,9 @@ def _trainer(train: Any, test: Any, seed: int, folder: Path) -> tuple[float, flo
     trainer.train()
     trainer.save_model(str(folder / "checkpoint"))
     seconds = time.perf_counter() - began
-    scores = trainer.predict(_encoded(test, tokenizer, settings.max_length)).predictions
-    gold = [problems.CLASSES.index(label) for label in test["label"]]
-    return seconds, float((scores.argmax(1) == gold).mean())
+    # Grouped by length, predictions come in an order of their own: so do these labels.
+    found = trainer.predict(_encoded(test, tokenizer, settings.max_length))
+    return seconds, float((found.predictions.argmax(1) == found.label_ids).mean())
 
 
 def _encoded(frame: Any, tokenizer: Any, max_length: int) -> Any:

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from catalogue import ROWS, Row
-from measure import machine
+from measure import cores, machine
 
 import report
 
@@ -54,7 +54,7 @@ def _run(row: Row, small: bool) -> dict:
     """Measure one row in a process of its own; an error is reported and ends no other row."""
     path = OUT / f".{row.name}.json"
     path.unlink(missing_ok=True)
-    environment = {**os.environ, **({} if row.free_threads else dict.fromkeys(THREAD_VARIABLES, str(_cores())))}
+    environment = {**os.environ, **({} if row.free_threads else dict.fromkeys(THREAD_VARIABLES, str(cores())))}
     command = [sys.executable, str(HERE), "--child", row.name, str(path), *(["--small"] if small else [])]
     done = subprocess.run(command, env=environment, stdout=sys.stderr, check=False)
     common = {"row": row.name, "what": row.what, "against": row.against, "goal": row.goal, "goal_is": row.goal_is}
@@ -65,10 +65,6 @@ def _run(row: Row, small: bool) -> dict:
     met = found["ratio"] >= row.goal if row.goal_is == "at least" else found["ratio"] <= row.goal
     met = met and found.pop("also_met", True)
     return {**common, "met": bool(met), "machine": machine(), **found}
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 if __name__ == "__main__":

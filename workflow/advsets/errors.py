@@ -38,6 +38,12 @@ def _visible(text: str) -> str:
     return text if text and text == " ".join(text.split()) else repr(text)
 
 
+def reason(error: BaseException, n_lines: int = 1, limit: int | None = None) -> str:
+    """First lines of a library's message in one, cut to `limit` characters; its type where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:n_lines])[:limit] or type(error).__name__
+
+
 def describe_os_error(error: OSError) -> str:
     """One line for a failed read or write, with what to do about it."""
     advice = {

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import problems
-from measure import cores, interleaved, torch_threads
+from measure import cores, interleaved
 from numpy.typing import NDArray
+
+from advsets.aflite.compute import thread_limit
 
 MAX_LENGTH = 128
 TOKENS_PER_BATCH = (2048, 4096, 8192, 16384)
@@ -22,7 +24,7 @@ TOLERANCE = 1e-5
 def embed(*, small: bool) -> dict[str, Any]:
     """Tokens per second of both, each at its best batch size; their vectors must be equal."""
     examples = problems.snippets().sort("example_id")[:: 12 if small else 4]
-    with torch_threads(cores()), tempfile.TemporaryDirectory() as folder:
+    with thread_limit(cores()), tempfile.TemporaryDirectory() as folder:
         peer = _sentence_transformer()
         texts = examples["text_a"].to_list()
         ours_batch = _best({n: lambda n=n: _embed(examples[::6], Path(folder), n) for n in TOKENS_PER_BATCH})
@@ -91,7 +93,7 @@ def fine_tune(*, small: bool) -> dict[str, Any]:
     examples = problems.snippets().sort("example_id").sample(N_TRAIN + N_TEST, seed=0, shuffle=True)
     train, test = examples[:N_TRAIN], examples[N_TRAIN:]
     accuracies: dict[str, list[float]] = {"ours": [], "peer": []}
-    with torch_threads(cores()), tempfile.TemporaryDirectory() as folder:
+    with thread_limit(cores()), tempfile.TemporaryDirectory() as folder:
         seconds: dict[str, list[float]] = {"ours": [], "peer": []}
         for seed in SEEDS:
             for name, run in (("ours", _ours), ("peer", _trainer)):

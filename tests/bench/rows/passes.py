@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import problems
-from measure import cores, interleaved, torch_threads
+from measure import cores, interleaved
+
+from advsets.aflite.compute import thread_limit
 
 PASSES = 5
 """Passes that are timed: every fit still runs."""
@@ -43,7 +45,7 @@ def _products(problem: problems.Problem, columns_per_fit: int) -> float:
     x = torch.from_numpy(problem.x)
     n_columns = problem.n_partitions * columns_per_fit
     right, left = torch.randn(x.shape[1], n_columns), torch.randn(len(x), n_columns)
-    with torch_threads(cores()):
+    with thread_limit(cores()):
         began = time.perf_counter()
         for _ in range(PASSES):
             torch.matmul(x, right)
@@ -70,7 +72,7 @@ def passes_of(problem: problems.Problem) -> Iterator[Callable[[], float]]:
     masks = torch.from_numpy(problem.draw())
     data = Data(torch.from_numpy(problem.x), torch.from_numpy(problem.y), None, problem.n_classes)
     group = fits_per_group(problem.train_size / len(problem.y), problem.n_partitions, data.n_outputs)
-    with torch.no_grad(), torch_threads(cores()), block_threads("cpu") as run:
+    with torch.no_grad(), thread_limit(cores()), block_threads("cpu") as run:
         objective = Objective(data, masks.T.contiguous(), 1.0, 2048, run, group)
         pooled = fit_pooled(objective, problem.train_size)
 

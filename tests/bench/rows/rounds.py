@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import problems
-from measure import cores, interleaved, torch_threads
+from measure import cores, interleaved
 from numpy.typing import NDArray
 from problems import Problem
+
+from advsets.aflite.compute import thread_limit
 
 MAX_ITER = 100_000
 
@@ -76,7 +78,7 @@ def ours(problem: Problem) -> None:
     from advsets.aflite.logreg import fit_classifiers
     from advsets.aflite.scoring import score_examples
 
-    with torch_threads(cores()):
+    with thread_limit(cores()):
         masks = problem.draw()
         x, y = torch.from_numpy(problem.x), torch.from_numpy(problem.y)
         fits = fit_classifiers(x, y, torch.from_numpy(masks), n_classes=problem.n_classes)

@@ -19,12 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from advsets.aflite.objective import Data, Objective, block_threads
+from advsets.aflite.objective import Data, Objective, block_threads, evenly, touched_share
 from advsets.aflite.pooled import fit_pooled
 from advsets.aflite.solver import ROUNDING, Fits, Solver
 
@@ -140,8 +139,7 @@ class _Problem:
 
 def _on_each(solve: Callable[[torch.device, slice], Fits], places: list[torch.device], n_fits: int) -> list[Fits]:
     """Results of equal runs of the fits, one run per device, at the same time on GPUs."""
-    edges = [n_fits * i // len(places) for i in range(len(places) + 1)]
-    parts = [(place, slice(*edge)) for place, edge in zip(places, pairwise(edges), strict=True) if edge[0] < edge[1]]
+    parts = list(zip(places, evenly(n_fits, len(places)), strict=False))
     if len(parts) == 1 or places[0].type == "cpu":
         return [solve(*part) for part in parts]
     with ThreadPoolExecutor(len(parts)) as pool:
@@ -165,7 +163,7 @@ def fits_per_group(share: float, n_fits: int, n_outputs: int) -> int:
     """
 
     def cost(group: int) -> float:
-        return (1 - (1 - share) ** group) * (1 + OVERHEAD_COLUMNS / (group * n_outputs))
+        return touched_share(share, group) * (1 + OVERHEAD_COLUMNS / (group * n_outputs))
 
     sizes = [2**k for k in range(n_fits.bit_length()) if 2**k < n_fits]
     return min([n_fits, *sizes[::-1]], key=cost)

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -143,6 +144,11 @@ class Data:
         rows += torch.repeat_interleave(self.offsets[examples] - offsets[:-1], sizes)
         return Data(self.x[rows], self.y[examples], offsets, self.n_classes)
 
+    def piece(self, block: Block, examples: Tensor) -> tuple[Data, Block]:
+        """Copy of the `examples` (n,) int64 of a block, counted from its first, and the block that they make up."""
+        piece = self.take(block.first + examples)
+        return piece, Block(0, piece.n_examples, 0, piece.x.shape[0])
+
     def candidate_slots(self, block: Block) -> tuple[Tensor, Tensor, int]:
         """Example within the block and place within the example of each row, and the largest candidate count."""
         assert self.offsets is not None
@@ -175,6 +181,17 @@ class Data:
         return padded
 
 
+def touched_share(share: float, n_fits: int) -> float:
+    """Share of the examples that are expected in one subset at least, if each of `n_fits` holds `share` of them."""
+    return 1 - (1 - share) ** n_fits
+
+
+def evenly(n_items: int, n_runs: int) -> list[slice]:
+    """Runs of about equal length that follow each other, none of them empty; at most `n_runs`."""
+    edges = [n_items * i // n_runs for i in range(n_runs + 1)]
+    return [slice(a, b) for a, b in pairwise(edges) if a < b]
+
+
 @contextlib.contextmanager
 def block_threads(device: torch.device | str) -> Iterator[Callable[..., Iterable]]:
     """Give a `map` that spreads blocks over torch's threads, one BLAS thread each, results in order.
@@ -199,17 +216,14 @@ def block_threads(device: torch.device | str) -> Iterator[Callable[..., Iterable
 
 def spread(contrasts: Tensor) -> Tensor:
     """Class values (n, n_classes, …) of unscaled contrasts (n, n_classes - 1, …): contrast j sets class j apart."""
-    n_classes = contrasts.shape[1] + 1
-    out = contrasts.new_empty(len(contrasts), n_classes, *contrasts.shape[2:])
-    rest: Tensor | None = None
-    for k in reversed(range(n_classes)):
-        if k == n_classes - 1:
-            torch.mul(contrasts[:, k - 1], -k, out=out[:, k])
-            rest = contrasts[:, k - 1]
-        else:
-            assert rest is not None
-            torch.sub(rest, contrasts[:, k - 1], alpha=k, out=out[:, k]) if k else out[:, k].copy_(rest)
-            rest = rest + contrasts[:, k - 1] if k else None
+    last = contrasts.shape[1]
+    out = contrasts.new_empty(len(contrasts), last + 1, *contrasts.shape[2:])
+    rest = contrasts[:, last - 1]
+    torch.mul(rest, -last, out=out[:, last])
+    for k in range(last - 1, 0, -1):
+        torch.sub(rest, contrasts[:, k - 1], alpha=k, out=out[:, k])
+        rest = rest + contrasts[:, k - 1]
+    out[:, 0] = rest
     return out
 
 
@@ -218,8 +232,9 @@ def gather_contrasts(by_class: Tensor) -> Tensor:
     out = by_class.new_empty(len(by_class), by_class.shape[1] - 1, *by_class.shape[2:])
     total = by_class[:, 0]
     for j in range(1, by_class.shape[1]):
+        if j > 1:
+            total = total + by_class[:, j - 1]
         torch.sub(total, by_class[:, j], alpha=j, out=out[:, j - 1])
-        total = total + by_class[:, j] if j + 1 < by_class.shape[1] else total
     return out
 
 
@@ -282,7 +297,7 @@ class Objective:
     @cached_property
     def touched_share(self) -> float:
         """Share of the examples that a group of fits is expected to touch."""
-        return 1 - (1 - self.n_included / self.in_subset.numel()) ** self.fits_per_group
+        return touched_share(self.n_included / self.in_subset.numel(), self.fits_per_group)
 
     @property
     def gathers(self) -> bool:
@@ -336,17 +351,13 @@ class Objective:
         places = torch.searchsorted(fits, edges).tolist()
         return [slice(a, b) for a, b in zip(places, places[1:], strict=False) if a < b]
 
-    def piece(self, block: Block, included: Tensor) -> tuple[Data, Block, Tensor]:
-        """Data, block and `included` (examples, n_fits) of the examples that are in a subset, or of all where most are.
-
-        What is taken out of the data is copied.
-        """
+    def _used(self, block: Block, included: Tensor) -> tuple[Data, Block, Tensor]:
+        """Data, block and `included` (examples, n_fits) of the examples in a subset, or of all where most are."""
         if self.gathers:
             used = included.any(1)
             if int(used.sum()) < GATHERED_SHARE * len(used):
                 examples = used.nonzero()[:, 0]
-                data = self.data.take(block.first + examples)
-                return data, Block(0, len(examples), 0, data.x.shape[0]), included[examples]
+                return *self.data.piece(block, examples), included[examples]
         return self.data, block, included
 
     def _add(self, block: Block, included: Tensor, linear: Linear, partial: Linear) -> Tensor:
@@ -354,7 +365,7 @@ class Objective:
 
         `included` is (examples, n_fits).
         """
-        data, block, included = self.piece(block, included)
+        data, block, included = self._used(block, included)
         if block.last == block.first:
             return linear.bias.new_zeros(linear.n_fits, dtype=torch.float64)
         loss, residual = _losses(data, block, data.scores(block, linear), included.to(linear.weight.dtype))

@@ -14,12 +14,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 
 import torch
 from torch import Tensor
 
-from advsets.aflite.objective import Block, Data, Linear, Objective, spread
+from advsets.aflite.objective import Block, Data, Linear, Objective, evenly, spread
 
 FEWEST_SUMS, MOST_SUMS, SUMS_SHARE = 8, 64, 4
 """Sums that threads hold at a time: as many as fit into a quarter of the features' memory, within limits."""
@@ -102,7 +102,6 @@ def sum_of(pooled: Objective, add: Callable[[Data, Block, Tensor], object], *sha
     blocks = data.blocks(pooled.block_rows)
     fitting = data.x.numel() * data.x.element_size() // (SUMS_SHARE * 8 * math.prod(shape))
     n_shares = min(max(fitting, FEWEST_SUMS), MOST_SUMS, len(blocks))
-    edges = [len(blocks) * i // n_shares for i in range(n_shares + 1)]
 
     def of_share(share: list[Block]) -> Tensor:
         total = torch.zeros(shape, dtype=torch.float64, device=data.x.device)
@@ -111,12 +110,11 @@ def sum_of(pooled: Objective, add: Callable[[Data, Block, Tensor], object], *sha
             if not bool(included.any()):
                 continue
             if not bool(included.all()):
-                part = data.take(block.first + included.nonzero()[:, 0])
-                block = Block(0, part.n_examples, 0, part.x.shape[0])
+                part, block = data.piece(block, included.nonzero()[:, 0])
             add(part, block, total)
         return total
 
-    parts = iter(pooled.run(of_share, [blocks[i:j] for i, j in pairwise(edges)]))
+    parts = iter(pooled.run(of_share, [blocks[part] for part in evenly(len(blocks), n_shares)]))
     total = next(parts)
     for part in parts:
         total += part
@@ -127,7 +125,7 @@ def gram_of(x: Tensor, weight: Tensor | None = None) -> Tensor:
     """Lower triangle, at least, of x' diag(weight) x; what stands above it is not to be used."""
     n_columns = x.shape[1]
     out = x.new_zeros(n_columns, n_columns)
-    for start in range(0, n_columns, max(GRAM_PANEL, 1)):
+    for start in range(0, n_columns, GRAM_PANEL):
         panel = slice(start, min(start + GRAM_PANEL, n_columns))
         right = x[:, panel] if weight is None else x[:, panel] * weight[:, None]
         torch.mm(x[:, start:].T, right, out=out[start:, panel])

@@ -10,13 +10,12 @@ example does not depend on the rows beside it beyond the last digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from advsets.aflite.logreg import Fits, check_data
-from advsets.aflite.objective import Block, Data, Linear, block_threads
+from advsets.aflite.objective import Block, Data, Linear, block_threads, evenly
 
 SHARES = 64
 """Runs of blocks that are handed to threads: results go into one array, which keeps memory in one piece."""
@@ -109,10 +108,8 @@ def score_examples(
             per_partition += counted.sum(1)
         return per_partition
 
-    n_shares = min(SHARES, len(blocks))
-    edges = [len(blocks) * i // n_shares for i in range(n_shares + 1)] if blocks else [0]
     with torch.no_grad(), block_threads(place) as run:
-        shares = [blocks[i:j] for i, j in pairwise(edges)]
+        shares = [blocks[part] for part in evenly(len(blocks), SHARES)]
         per_partition = sum(run(of_share, shares), torch.zeros(2, n_partitions, dtype=torch.int64, device=place)).cpu()
     return Scores(n_held_out.cpu(), n_correct.cpu(), (margin / n_held_out).cpu(), per_partition[0], per_partition[1])
 

@@ -20,7 +20,7 @@ from advsets.datasets.members import SPLITS, named, read_members
 from advsets.datasets.raw import RawTable
 from advsets.datasets.record import describe_file
 from advsets.datasets.tabular import read_rows
-from advsets.errors import UserError, allowed
+from advsets.errors import UserError, allowed, reason
 from advsets.io import atomic_path
 from advsets.registry import DatasetRow
 
@@ -74,10 +74,10 @@ def _save(row: DatasetRow, repo: str, splits: list[str], commit: str | None, fol
     except Exception as error:  # whatever readers of damaged files raise
         if isinstance(error, OSError) and error.errno and not isinstance(error, FileNotFoundError):
             raise
-        reason = "a file is empty" if isinstance(error, StopIteration) else _first(error.__cause__ or error)
+        why = "a file is empty" if isinstance(error, StopIteration) else reason(error.__cause__ or error, n_lines=2)
         advice = "mend its files" if commit is None else f"run `hf cache rm dataset/{repo}` to fetch its files anew"
         raise UserError(
-            f"{_what(row)}, splits {allowed(names)}: {reason}; correct `source`, or where files are damaged {advice}"
+            f"{_what(row)}, splits {allowed(names)}: {why}; correct `source`, or where files are damaged {advice}"
         ) from None
     for split, dataset in zip(splits, loaded, strict=True):
         with atomic_path(folder / f"{split}.parquet") as temporary:
@@ -94,14 +94,16 @@ def _one_line(row: DatasetRow) -> Iterator[None]:
     except OfflineModeIsEnabled:
         raise UserError(f"{_what(row)}: HF_HUB_OFFLINE is set; unset it, or {_by_hand(row)}") from None
     except HfHubHTTPError as error:
-        raise UserError(f"{_what(row)}: {_first(error)}; correct `source`, or log in with `hf auth login`") from None
+        raise UserError(
+            f"{_what(row)}: {reason(error, n_lines=2)}; correct `source`, or log in with `hf auth login`"
+        ) from None
     except (HTTPError, ConnectionError, TimeoutError) as error:
         raise UserError(
-            f"{_what(row)}: the hub is unreachable ({_first(error)}); check the network, or {_by_hand(row)}"
+            f"{_what(row)}: the hub is unreachable ({reason(error, n_lines=2)}); check the network, or {_by_hand(row)}"
         ) from None
     except HFValidationError as error:
         raise UserError(
-            f"{_what(row)}: neither a folder here nor a hub id ({_first(error)}); correct `source`"
+            f"{_what(row)}: neither a folder here nor a hub id ({reason(error, n_lines=2)}); correct `source`"
         ) from None
 
 
@@ -116,9 +118,3 @@ def _by_hand(row: DatasetRow) -> str:
         f"on a machine with network run `hf download --repo-type dataset {row.source['repo']} --local-dir FOLDER`,"
         " copy FOLDER here, and give its path as `source.repo`"
     )
-
-
-def _first(error: BaseException) -> str:
-    """First two lines of a message: the hub tells the kind of fault in one, its cause in the next."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2]) or type(error).__name__

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from advsets.datasets.raw import RawTable
 from advsets.datasets.tabular import arrow_table
-from advsets.errors import UserError, allowed
+from advsets.errors import UserError, allowed, reason
 from advsets.io import read_json
 
 _DATASET, _DATASETS = "dataset_info.json", "dataset_dict.json"
@@ -45,8 +45,7 @@ def read_saved(path: Path, split: str, wanted: list[str]) -> RawTable:
     try:
         dataset = Dataset.load_from_disk(str(folder))
     except Exception as error:  # whatever damaged metadata or tables raise
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{folder}: not a readable `datasets` folder ({reason}); save it again") from None
+        raise UserError(f"{folder}: not a readable `datasets` folder ({reason(error)}); save it again") from None
     names = list(dataset.column_names)
     table = dataset.select_columns([n for n in names if n in set(wanted)]).with_format("arrow")[:]
     return arrow_table(str(folder), table, len(dataset), names)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from advsets.errors import UserError, allowed
+from advsets.errors import UserError, allowed, reason
 from advsets.registry import ModelRow
 
 
@@ -47,7 +47,9 @@ def load_config(folder: Path) -> Any:
         with quiet():
             return AutoConfig.from_pretrained(folder, local_files_only=True)
     except (ValueError, OSError, KeyError) as error:
-        raise UserError(f"{folder}/config.json: transformers cannot use it ({_first_line(error)}); mend it") from None
+        raise UserError(
+            f"{folder}/config.json: transformers cannot use it ({reason(error, limit=200)}); mend it"
+        ) from None
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -58,7 +60,9 @@ def load_tokenizer(folder: Path) -> Any:
         with quiet():
             return AutoTokenizer.from_pretrained(folder, local_files_only=True, padding_side="right")
     except Exception as error:  # any of a dozen kinds, by tokenizer class
-        raise UserError(f"{folder}: no usable tokenizer ({_first_line(error)}); add its files to the folder") from None
+        raise UserError(
+            f"{folder}: no usable tokenizer ({reason(error, limit=200)}); add its files to the folder"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -70,7 +74,9 @@ def building(config: Any, where: str, advice: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # each class checks its configuration in its own way, or not at all
-        raise UserError(f"{where}: no network can be made of this {name} ({_first_lines(error)}); {advice}") from None
+        raise UserError(
+            f"{where}: no network can be made of this {name} ({reason(error, n_lines=2, limit=200)}); {advice}"
+        ) from None
 
 
 def as_asked(model: ModelRow, config: Any) -> contextlib.AbstractContextManager[None]:
@@ -178,7 +184,9 @@ def load_network(folder: Path, config: Any, *, native_head: bool, random_init: b
             )
         except Exception as error:  # safetensors, pickle, OS and value errors alike: the weights are unusable
             auto.from_config(config, dtype=torch.float32)  # unless it is the configuration, which this tells
-            raise UserError(f"{folder}: weights cannot be loaded ({_first_line(error)}); fetch them again") from None
+            raise UserError(
+                f"{folder}: weights cannot be loaded ({reason(error, limit=200)}); fetch them again"
+            ) from None
     _require_weights(folder, network, info, native_head, strict_head)
     return network
 
@@ -219,13 +227,3 @@ def longest_input(network: Any) -> int | None:
             n_positions = min(module.num_embeddings, getattr(network.config, "max_position_embeddings", 2**30))
             limits.append(n_positions - (0 if module.padding_idx is None else module.padding_idx + 1))
     return min(limits, default=None)
-
-
-def _first_lines(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2])[:200] or type(error).__name__
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]

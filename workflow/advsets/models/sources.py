@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from advsets.errors import UserError
+from advsets.errors import UserError, reason
 from advsets.io import read_json, write_json
 from advsets.registry import ModelRow
 
@@ -170,8 +170,7 @@ def _hub_message(model: ModelRow, error: Exception, where: Path) -> str:
         return f"{start}: the hub has no such model (or it is private); correct source.repo"
     if isinstance(error, RevisionNotFoundError):
         return f"{start}: the hub has no such revision; correct source.revision"
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
     return (
-        f"{start}: cannot be downloaded ({reason}); go online and run again, or run"
+        f"{start}: cannot be downloaded ({reason(error, limit=160)}); go online and run again, or run"
         f" `hf download {repo} --revision {revision} --local-dir DIR` elsewhere and copy DIR to {where}"
     )

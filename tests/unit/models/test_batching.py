@@ -76,6 +76,13 @@ def test_training_batches_cover_every_row_once_and_group_by_length(data):
     assert padding < unsorted / 3
 
 
+def test_training_batches_of_long_sets_are_padded_by_few_percent(kit, tokenizer):
+    frame = kit.sentences(1600)
+    data = tokenise(frame, tokenizer, "sequence_classification", 32)
+    batches = training_batches(data, np.arange(1600), 32, seed=0, epoch=0)
+    assert sum(data.lengths[b].max() * len(b) for b in batches) < 1.03 * data.lengths.sum()
+
+
 def test_training_batches_are_keyed_by_seed_and_epoch(data):
     def order(seed, epoch):
         return np.concatenate(training_batches(data, np.arange(100), 8, seed, epoch)).tolist()

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from advsets.errors import UserError
 from advsets.models import backbone
+from advsets.models.first_token import keep_first_token
 from advsets.models.heads import Head, pool
 from advsets.registry import MULTIPLE_CHOICE, ModelRow
 
@@ -45,6 +46,8 @@ class Classifier(nn.Module):
         self.pooling = pooling
         self.words_only = words_only
         self.frozen_backbone = False
+        if pooling == "first" and not words_only:
+            keep_first_token(network)
         parameters = inspect.signature(network.forward).parameters
         self._takes_types = "token_type_ids" in parameters and getattr(network.config, "type_vocab_size", 2) > 1
 

@@ -26,6 +26,7 @@ from advsets.errors import UserError, allowed
 from advsets.models import resume
 from advsets.models.batching import Batch, Tokenised, collate, inference_batches, training_batches
 from advsets.models.classifier import Classifier
+from advsets.models.dropout import light_dropout
 from advsets.models.heads import group_scores
 from advsets.models.precision import finite
 from advsets.models.settings import FineTuneSettings
@@ -138,8 +139,9 @@ def _step(run: Run, rows: NDArray[np.int64], step: int, rate: float) -> float:
         group["lr"] = rate
     run.classifier.train()
     batch = collate(run.data, rows, run.device)
-    loss = functional.cross_entropy(_scores(run, batch), _batch_targets(run, rows))
-    run.scaler.scale(loss).backward()
+    with light_dropout(run.device):
+        loss = functional.cross_entropy(_scores(run, batch), _batch_targets(run, rows))
+        run.scaler.scale(loss).backward()
     run.scaler.unscale_(run.optimiser)
     trained = [p for group in run.optimiser.param_groups for p in group["params"]]
     norm = torch.nn.utils.clip_grad_norm_(trained, run.settings.gradient_clip)

@@ -38,6 +38,7 @@ CLASSIFIER = [
         "batching",
         "checkpoint",
         "classifier",
+        "first_token",
         "heads",
         "precision",
     )

@@ -22,7 +22,9 @@ rule embed:
         max_length=lambda wildcards: settings.fine_tune_settings(
             config, wildcards.adversary
         )["max_length"],
-        code=code_version("models/embed.py", "models/inference.py", *CLASSIFIER),
+        code=code_version(
+            "datasets/roles.py", "models/embed.py", "models/inference.py", *CLASSIFIER
+        ),
     message:
         "Embedding {wildcards.split} of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:

@@ -26,9 +26,12 @@ rule fine_tune:
         settings=lambda wildcards: settings.fine_tune_settings(config, wildcards.model),
         evaluated_model_train=config["split"]["evaluated_model_train"],
         code=code_version(
+            "datasets/roles.py",
+            "models/dropout.py",
             "models/finetune.py",
             "models/resume.py",
             "models/sampling.py",
+            "models/training.py",
             "seeding.py",
             *CLASSIFIER,
         ),

@@ -4,6 +4,7 @@
 # snakemake --cores 2 --configfile config/demo.yaml                the embedded default
 # snakemake results/demo/figures/NAME.pdf --cores 2 --configfile config/demo.yaml     one figure
 # snakemake fetch --cores 2                                        data and models only, before going offline
+# snakemake --workflow-profile profiles/slurm                      on a SLURM cluster
 # snakemake clean_checkpoints --cores 1                            remove checkpoints that nothing needs any more
 from snakemake.utils import min_version
 
@@ -18,6 +19,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/cluster.smk"
 include: "workflow/rules/download.smk"
 include: "workflow/rules/finetune.smk"
 include: "workflow/rules/embed.smk"
@@ -30,6 +32,8 @@ include: "workflow/rules/export.smk"
 localrules:
     all,
     fetch,
+    fetch_dataset,
+    fetch_model,
     clean_checkpoints,
 
 

@@ -18,16 +18,18 @@ from advsets.errors import UserError
 
 # Takes devices `rounds` times; a victim stays in its second turn until it is killed.
 JOB = """
-    import os, random, sys, time
+    import os, random, resource, sys, time
     from pathlib import Path
     from advsets import devices
     devices._POLL_S = 0.005
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder, n_gpus, rounds, victim = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "victim"
+    n_devices = int(sys.argv[5])
     events = os.open(folder / "events", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     def tell(what, held):
         os.write(events, f"{what} {os.getpid()} {held}\\n".encode())
     for turn in range(rounds):
-        with devices.device_for(n_gpus, folder / "locks", ["0", "1", "2", "3"]) as device:
+        with devices.device_for(n_gpus, folder / "locks", [str(i) for i in range(n_devices)]) as device:
             held = os.environ["CUDA_VISIBLE_DEVICES"]
             assert device == "cuda"
             tell("open", held)
@@ -43,15 +45,16 @@ def no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Machine:
-    """A machine with four devices, the jobs on it, and what they told, in one order."""
+    """A machine with some devices, the jobs on it, and what they told, in one order."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, n_devices: int = 4) -> None:
+        self.folder, self.n_devices = folder, n_devices
         self.file = os.open(folder / "events", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def start(self, n_gpus: int, rounds: int, victim: bool = False) -> subprocess.Popen[bytes]:
         arguments = [str(self.folder), str(n_gpus), str(rounds), "victim" if victim else "survivor"]
-        return subprocess.Popen([sys.executable, "-c", textwrap.dedent(JOB), *arguments])
+        command = [sys.executable, "-c", textwrap.dedent(JOB), *arguments, str(self.n_devices)]
+        return subprocess.Popen(command, stderr=subprocess.DEVNULL if victim or rounds > 1000 else None)
 
     def events(self) -> list[tuple[str, int, list[str]]]:
         lines = [line.split(" ") for line in (self.folder / "events").read_text().splitlines()]
@@ -60,10 +63,13 @@ class Machine:
     def turns(self, process: subprocess.Popen[bytes]) -> int:
         return sum(1 for what, pid, _ in self.events() if (what, pid) == ("open", process.pid))
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process: subprocess.Popen[bytes], by: signal.Signals = signal.SIGKILL) -> None:
+        process.send_signal(signal.SIGSTOP)  # so that it tells nothing between the next line and its death
+        os.waitpid(process.pid, os.WUNTRACED)
         os.write(self.file, f"kill {process.pid} \n".encode())
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
+        process.send_signal(by)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(20) == -by
 
 
 def check_one_job_per_device(events: list[tuple[str, int, list[str]]]) -> None:
@@ -81,19 +87,22 @@ def check_one_job_per_device(events: list[tuple[str, int, list[str]]]) -> None:
 def test_twelve_jobs_on_four_devices_some_killed(tmp_path: Path) -> None:
     machine, chance = Machine(tmp_path), random.Random(0)
     survivors = [machine.start(n_gpus=2 if i < 2 else 1, rounds=6) for i in range(6)]
-    victims = [machine.start(n_gpus=1, rounds=2, victim=True) for _ in range(4)]
+    victims = [machine.start(n_gpus=1 + i // 3, rounds=2, victim=True) for i in range(4)]
     unlucky = [machine.start(n_gpus=1, rounds=100_000) for _ in range(2)]
+    signals = iter(
+        [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSEGV, signal.SIGHUP, signal.SIGABRT]
+    )  # one each
     deadline = time.monotonic() + 120
     waiting = list(victims)
     while waiting:
         assert time.monotonic() < deadline, machine.events()
         for victim in [v for v in waiting if machine.turns(v) == 2]:
-            machine.kill(victim)  # while it holds a device
+            machine.kill(victim, next(signals))  # while it holds devices
             waiting.remove(victim)
         time.sleep(0.005)
     for process in unlucky:
         time.sleep(chance.uniform(0, 0.05))
-        machine.kill(process)
+        machine.kill(process, next(signals))  # holding one, waiting for one, or first in the queue
     assert [process.wait(120) for process in survivors] == [0] * 6
     events = machine.events()
     check_one_job_per_device(events)
@@ -103,6 +112,36 @@ def test_twelve_jobs_on_four_devices_some_killed(tmp_path: Path) -> None:
         assert all(len(set(held)) == 2 for _, pid, held in events if pid == process.pid)
     for victim in victims:
         assert [what for what, pid, _ in events if pid == victim.pid] == ["open", "close", "open", "kill"]
+
+
+def test_a_job_that_asks_for_two_is_not_passed_for_ever(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, n_devices=2)
+    stream = [machine.start(n_gpus=1, rounds=100_000) for _ in range(3)]
+    wide = [machine.start(n_gpus=2, rounds=4) for _ in range(2)]
+    try:
+        assert [process.wait(60) for process in wide] == [0, 0]
+    finally:
+        for process in stream:
+            machine.kill(process)
+    check_one_job_per_device(machine.events())
+    assert all(machine.turns(process) == 4 for process in wide)
+
+
+def test_the_first_in_the_queue_keeps_what_it_has_and_dies_without_harm(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, n_devices=2)
+    holder = machine.start(n_gpus=1, rounds=2, victim=True)
+    while machine.turns(holder) < 2:
+        time.sleep(0.005)
+    wide = machine.start(n_gpus=2, rounds=1)
+    while not (tmp_path / "locks" / "1").exists():  # it has taken the free device and waits for the other
+        time.sleep(0.005)
+    late = machine.start(n_gpus=1, rounds=1)
+    time.sleep(0.3)
+    assert machine.turns(wide) == machine.turns(late) == 0
+    machine.kill(wide, signal.SIGTERM)
+    assert late.wait(20) == 0
+    machine.kill(holder)
+    check_one_job_per_device(machine.events())
 
 
 def test_the_check_sees_two_jobs_on_one_device() -> None:
@@ -134,13 +173,46 @@ def test_cpu_without_gpus(tmp_path: Path, n_gpus: int, devices: list[str]) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("value", ["3", "0,1", "GPU-8932f937-d72c", "MIG-GPU-1/2/3"])
-def test_choice_of_a_scheduler_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+@pytest.mark.parametrize(
+    ("n_gpus", "value"), [(1, "3"), (2, "0,1"), (4, "0,1"), (1, "GPU-8932f937-d72c"), (1, "MIG-GPU-1/2/3")]
+)
+def test_choice_of_a_scheduler_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_gpus: int, value: str
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    with device_for(1, tmp_path, ["0", "1"]) as device:
+    with device_for(n_gpus, tmp_path, ["0", "1"]) as device:
         assert (device, os.environ["CUDA_VISIBLE_DEVICES"]) == ("cuda", value)
     assert os.environ["CUDA_VISIBLE_DEVICES"] == value
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", ["4,7", "GPU-8932f937,GPU-1b9d7a3c", "MIG-GPU-1/2/3,MIG-GPU-1/3/3"])
+def test_jobs_share_out_the_devices_that_they_see_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    first, second = given.split(",")
+    with device_for(1, tmp_path, ["0", "1"]) as device:
+        assert (device, os.environ["CUDA_VISIBLE_DEVICES"]) == ("cuda", first)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        with device_for(1, tmp_path, ["0", "1"]):
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == second
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == given
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == given
+
+
+def test_locks_of_one_slurm_job_are_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with device_for(1, devices=["0"]):
+        pass
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    with device_for(1, devices=["0"]):  # SLURM told no devices: those of the machine, shared with all
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [f"advsets-devices-{os.getuid()}"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    with device_for(1, devices=["0", "1"]):
+        pass
+    assert (tmp_path / f"advsets-devices-{os.getuid()}-slurm-17" / "0").exists()
 
 
 @pytest.mark.parametrize("value", ["", "-1", "NoDevFiles"])

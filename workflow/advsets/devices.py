@@ -1,8 +1,15 @@
-"""One job, one GPU: device locks for jobs that share a machine without a scheduler.
+"""GPU slots of one machine: device locks for jobs that share it without a scheduler.
 
-A job that asks for a GPU locks a file that stands for one device and sees only that device.
-The kernel frees the lock when the process dies, however it dies. Where a scheduler has set
-CUDA_VISIBLE_DEVICES its choice is left alone. Must be entered before torch is imported.
+A job that asks for GPUs locks one file per device and sees only these devices. The kernel frees the locks when
+the process dies, however it dies, and with it the processes to which it gave the locks. Devices that
+CUDA_VISIBLE_DEVICES names are the ones to choose from; where it names no more than the job asks for, it is a
+scheduler's choice for this job and is left alone. Must be entered before torch is imported.
+
+Conventions
+-----------
+Jobs that wait stand in one queue: its head alone takes devices, and keeps those it has until it has enough. So a
+job that asks for several is not passed for ever by jobs that ask for one, and two such jobs never wait for each other:
+whoever holds a device and does not wait will give it back.
 """
 
 from __future__ import annotations
@@ -19,6 +26,8 @@ from typing import IO
 from advsets.errors import UserError
 
 _POLL_S = 0.5
+_HIDDEN = ("", "-1", "NoDevFiles")
+_QUEUE = "queue"
 
 
 def list_devices(root: Path = Path("/dev")) -> list[str]:
@@ -43,7 +52,7 @@ def device_for(
     n_gpus : int
         GPUs that the job was granted; 0 gives "cpu".
     locks : Path, optional
-        Folder of the lock files; by default one per user in the temporary folder.
+        Folder of the lock files; by default one per user (and SLURM job) in the temporary folder.
     devices : list of str, optional
         Device indices; by default those of this machine.
     wanted : {"auto", "cpu", "cuda"}
@@ -60,10 +69,13 @@ def device_for(
     if n_gpus == 0 or not indices:
         yield "cpu"
         return
-    if "CUDA_VISIBLE_DEVICES" in os.environ:
-        yield "cpu" if os.environ["CUDA_VISIBLE_DEVICES"] in ("", "-1", "NoDevFiles") else "cuda"
-        return
-    folder = locks or Path(tempfile.gettempdir()) / f"advsets-devices-{os.getuid()}"
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        indices = given.split(",")
+        if given in _HIDDEN or len(indices) <= n_gpus:
+            yield "cpu" if given in _HIDDEN else "cuda"
+            return
+    folder = _lock_folder(numbered_anew=given is not None) if locks is None else locks
     folder.mkdir(parents=True, exist_ok=True)
     held = _take(folder, indices, min(n_gpus, len(indices)))
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(held)
@@ -71,23 +83,39 @@ def device_for(
         yield "cuda"
     finally:
         os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+        if given is not None:
+            os.environ["CUDA_VISIBLE_DEVICES"] = given
         for handle in held.values():
             handle.close()
+
+
+def _lock_folder(*, numbered_anew: bool) -> Path:
+    """Folder of the locks: one per SLURM job if it numbers the devices that it gave to the job from 0."""
+    job = os.environ.get("SLURM_JOB_ID") if numbered_anew else None
+    name = f"advsets-devices-{os.getuid()}" + (f"-slurm-{job}" if job else "")
+    return Path(tempfile.gettempdir()) / name
 
 
 def _take(folder: Path, indices: list[str], n_gpus: int) -> dict[str, IO[str]]:
-    """Lock `n_gpus` free devices, waiting until so many are free at once."""
-    while True:
-        held: dict[str, IO[str]] = {}
-        for index in indices:
-            handle: IO[str] = (folder / index).open("w")
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held[index] = handle
-            except BlockingIOError:
-                handle.close()
+    """Lock `n_gpus` devices, in turn with the other jobs that wait; in the order of `indices`."""
+    held: dict[str, IO[str]] = {}
+    with (folder / _QUEUE).open("w") as queue:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        while True:
+            for index in indices:
+                if index not in held and len(held) < n_gpus:
+                    _try_lock(folder, index, held)
             if len(held) == n_gpus:
-                return held
-        for handle in held.values():
-            handle.close()
-        time.sleep(_POLL_S)
+                return {index: held[index] for index in indices if index in held}
+            time.sleep(_POLL_S)
+
+
+def _try_lock(folder: Path, index: str, held: dict[str, IO[str]]) -> None:
+    handle: IO[str] = (folder / index.replace("/", "_")).open("w")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+    else:
+        os.set_inheritable(handle.fileno(), True)
+        held[index] = handle

@@ -1,5 +1,6 @@
 # make demo    set up, run the main job on the embedded default, print where report and figures are
 # make test    set up, run linters and tests
+# make test-slurm   the workflow through a real SLURM of one node (root; installs Debian's packages)
 # make bench   speed and memory against peers, as ratios (SMALL=1: the short rows)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -17,7 +18,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 # Without compiled modules every job would spend most of its start-up on compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup demo test test-slurm lint bench docs clean
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -49,6 +50,9 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest
+
+test-slurm: $(READY)
+	ADVSETS_TEST_SLURM=1 $(BIN)/python -m pytest tests/slurm
 
 bench: $(READY)
 	@$(INSTALL) -e '.[dev,slurm,bench]'

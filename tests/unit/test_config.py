@@ -103,8 +103,8 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "unknown key": (
         change("run.filtr", {}),
         "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, datasets, adversaries,"
-        " evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, evaluate, figures, device, threads;"
-        " did you mean 'filter'?",
+        " evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, evaluate, figures, device, cluster,"
+        " threads; did you mean 'filter'?",
     ),
     "unknown key like no other": (
         change("run.threads.zzz", 1),
@@ -204,7 +204,7 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "run that is no folder name": (
         change("run.run", "../elsewhere"),
         f"configuration: run: found '../elsewhere'; allowed: {NAME} (Name of the folder under results/, other than"
-        " downloads and bench.); correct it",
+        " downloads, bench and slurm_logs.); correct it",
     ),
     "hidden run": (
         change("run.run", ".mine"),
@@ -213,10 +213,10 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     **{
         f"run {name} that others share": (
             change("run.run", name),
-            f"configuration: run: found '{name}'; allowed: any name but downloads, bench, which are folders of results/"
-            " that all runs share; choose another",
+            f"configuration: run: found '{name}'; allowed: any name but downloads, bench, slurm_logs, which are folders"
+            " of results/ that all runs share; choose another",
         )
-        for name in ("downloads", "bench", "Downloads")
+        for name in ("downloads", "bench", "slurm_logs", "Downloads")
     },
     "fraction beside evaluation rows": (
         change("datasets.pairs.evaluation_fraction", 0.2),

@@ -84,6 +84,29 @@ class TestStep:
         text = (tmp_path / "x.log").read_text()
         assert text.startswith("Traceback") and text.endswith("ZeroDivisionError: division by zero\n")
 
+    def test_each_attempt_that_fails_keeps_its_log(self, tmp_path: Path) -> None:
+        log = tmp_path / "seed0.log"
+        for text in ("first", "second"):
+            with pytest.raises(ZeroDivisionError), step(log, 1, [str(tmp_path / "out")]):
+                print(text, file=sys.stderr)
+                _ = 1 / 0
+            log.unlink()  # as the engine does before it tries a job again
+        with step(log, 1, [str(tmp_path / "out")]):
+            print("third", file=sys.stderr)
+        kept = {path.name: path.read_text().splitlines()[0] for path in tmp_path.glob("*.log")}
+        assert kept == {"seed0.attempt1.log": "first", "seed0.attempt2.log": "second", "seed0.log": "third"}
+
+    def test_a_disk_without_hard_links_keeps_the_log_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+        with pytest.raises(ZeroDivisionError), step(tmp_path / "x.log", 1, [str(tmp_path / "out")]):
+            _ = 1 / 0
+        assert [path.name for path in tmp_path.glob("*.log")] == ["x.log"]
+
     def test_a_log_on_a_full_disk_hides_nothing(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         if not Path("/dev/full").is_char_device():
             pytest.skip("no device /dev/full here")
@@ -188,6 +211,7 @@ class TestLock:
         writers.wait_for("b starts")
         assert writers.let_end("b") == 0
         assert writers.events() == ["a starts", "b starts", "b ends"]
+        assert (writers.folder / "a.attempt1.log").exists() and not (writers.folder / "b.attempt1.log").exists()
 
     def test_other_outputs_do_not_wait(self, writers: Writers) -> None:
         writers.start("a", "out.parquet")

@@ -25,7 +25,7 @@ from advsets.tables import TABLES
 _SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 MAX_NODES = 999
 """Nodes are numbered by three digits."""
-RESERVED_RUNS = ("downloads", "bench")
+RESERVED_RUNS = ("downloads", "bench", "slurm_logs")
 """Folders of results/ that all runs share."""
 
 

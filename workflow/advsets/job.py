@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import sys
 import traceback
@@ -74,13 +75,35 @@ def step(log: str | os.PathLike[str], threads: int, outputs: Sequence[str]) -> I
 
 @contextlib.contextmanager
 def _log_file(log: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """Log to add to. A step that fails or is killed leaves it a second name, `<log>.attempt<n>.log`.
+
+    Snakemake deletes a job's log when it tries the job again; the second name stays.
+    """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     handle = Path(log).open("a", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 - closing a full disk's file fails too
     try:
+        second = _second_name(Path(log))
         yield handle
+        if second is not None:
+            with contextlib.suppress(OSError):
+                second.unlink()
     finally:
         with contextlib.suppress(OSError):
             handle.close()
+
+
+def _second_name(log: Path) -> Path | None:
+    """Hard link to `log` under the first free number, or None where the disk has no hard links."""
+    for number in itertools.count(1):
+        name = log.with_name(f"{log.stem}.attempt{number}.log")
+        try:
+            os.link(log, name)
+        except FileExistsError:
+            continue
+        except OSError:
+            return None
+        return name
+    return None
 
 
 @contextlib.contextmanager

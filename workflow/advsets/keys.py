@@ -46,7 +46,7 @@ _SOURCES = {
     "filter.C": "scikit-learn's default",
     "filter.standardise": "our choice; not in the papers",
 }
-_OUR_CHOICE = ("fine_tune.", "split.", "filter.", "evaluate.", "fine_tuning_seeds.", "embed.")
+_OUR_CHOICE = ("cluster.", "fine_tune.", "split.", "filter.", "evaluate.", "fine_tuning_seeds.", "embed.")
 
 
 def reference() -> str:

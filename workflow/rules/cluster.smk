@@ -33,7 +33,8 @@ def step_resources(step, on_gpu=False, times=once, size=once):
     return {
         "mem_mb": memory,
         "runtime": runtime,
-        "slurm_partition": (on_gpu and cluster["gpu_partition"]) or cluster["partition"],
+        "slurm_partition": (on_gpu and cluster["gpu_partition"])
+        or cluster["partition"],
         "slurm_account": cluster["account"],
         **gpu_only,
     }
@@ -41,7 +42,7 @@ def step_resources(step, on_gpu=False, times=once, size=once):
 
 def rounds_in_node(wildcards):
     """Rounds that one node of a chain may run."""
-    return ROUNDS_PER_JOB[wildcards.dataset]
+    return config["filter"]["rounds_per_job"]
 
 
 def rounds_of_variant(wildcards):

@@ -61,6 +61,8 @@ rule prepare_dataset:
         f"{RUN}/benchmarks/prepare_dataset/{{dataset}}.tsv"
     conda:
         ENV
+    resources:
+        **step_resources("other"),
     params:
         row=lambda wildcards: DATASETS_READ[wildcards.dataset],
         split=settings.part(config, "split", without=["evaluated_model_train"]),

@@ -16,6 +16,7 @@ rule embed:
         ENV
     threads: config["threads"]["embed"]
     resources:
+        **step_resources("embed", on_gpu=GPU > 0),
         gpu=GPU,
     params:
         dtype=config["embed"]["dtype"],
@@ -45,6 +46,7 @@ rule predict:
         ENV
     threads: config["threads"]["embed"]
     resources:
+        **step_resources("embed", on_gpu=GPU > 0),
         gpu=GPU,
     params:
         max_length=lambda wildcards: settings.fine_tune_settings(

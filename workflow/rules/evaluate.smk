@@ -23,6 +23,8 @@ rule evaluate_models:
         f"{RUN}/benchmarks/evaluate_models/{{dataset}}.tsv"
     conda:
         ENV
+    resources:
+        **step_resources("evaluate"),
     params:
         study=evaluation_params,
         code=code_version("evaluation", "stats"),
@@ -44,8 +46,12 @@ rule evaluate_agreement:
         f"{RUN}/logs/evaluate_agreement/{{dataset}}.log",
     benchmark:
         f"{RUN}/benchmarks/evaluate_agreement/{{dataset}}.tsv"
+    group:
+        "sets"
     conda:
         ENV
+    resources:
+        **step_resources("evaluate"),
     params:
         study=agreement_params,
         code=code_version("evaluation", "stats"),
@@ -68,8 +74,13 @@ rule write_findings:
         f"{RUN}/logs/write_findings.log",
     benchmark:
         f"{RUN}/benchmarks/write_findings.tsv"
+    group:
+        "model_figures"
     conda:
         ENV
+    resources:
+        **step_resources("other"),
+        together=1,
     params:
         code=code_version("evaluation/findings.py"),
     message:

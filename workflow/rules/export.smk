@@ -15,8 +15,13 @@ rule export_set:
         f"{RUN}/logs/export_set/{{dataset}}/{{adversary}}.log",
     benchmark:
         f"{RUN}/benchmarks/export_set/{{dataset}}/{{adversary}}.tsv"
+    group:
+        "sets"
     conda:
         ENV
+    resources:
+        **step_resources("other"),
+        together=1,
     params:
         dataset_row=lambda wildcards: DATASETS[wildcards.dataset],
         model_row=lambda wildcards: MODELS[wildcards.adversary],

@@ -21,8 +21,13 @@ for figure, row in FIGURES.items():
             f"{RUN}/logs/figure/{figure}.log",
         benchmark:
             f"{RUN}/benchmarks/figure/{figure}.tsv"
+        group:
+            figure_group(row["tables"])
         conda:
             ENV
+        resources:
+            **step_resources("other"),
+            together=1,
         params:
             figure=figure,
             dataset_rows=DATASETS,

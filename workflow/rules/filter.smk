@@ -16,8 +16,12 @@ rule filter_start:
         f"{RUN}/logs/filter_start/{{dataset}}/{{adversary}}/seed{{seed}}.log",
     benchmark:
         f"{RUN}/benchmarks/filter_start/{{dataset}}/{{adversary}}/seed{{seed}}.tsv"
+    group:
+        "chain"
     conda:
         ENV
+    resources:
+        **step_resources("filter"),
     params:
         settings=FILTER,
         seed=config["seed"],
@@ -48,6 +52,8 @@ rule filter_rounds:
     conda:
         ENV
     threads: config["threads"]["filter"]
+    resources:
+        **step_resources("filter", times=rounds_in_node),
     params:
         rounds_per_job=config["filter"]["rounds_per_job"],
         code=code_version("aflite", "seeding.py"),
@@ -77,6 +83,8 @@ rule filter_collect:
         "chain"
     conda:
         ENV
+    resources:
+        **step_resources("filter"),
     params:
         code=code_version(
             "aflite/chain.py",

@@ -19,6 +19,7 @@ rule fine_tune:
         ENV
     threads: config["threads"]["fine_tune"]
     resources:
+        **step_resources("fine_tune", on_gpu=GPU > 0),
         gpu=GPU,
     params:
         dataset=lambda wildcards: DATASETS_READ[wildcards.dataset],

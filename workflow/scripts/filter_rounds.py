@@ -24,6 +24,7 @@ def main() -> None:
             n_rounds=snakemake.params.rounds_per_job,
             threads=snakemake.threads,
             device=snakemake.config["device"],
+            code=snakemake.params.code,
         )
 
 

@@ -15,10 +15,12 @@ heavy modules are imported inside the functions that need them.
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from advsets.aflite import kept
 from advsets.io import atomic_path, read_json, write_json
 
 if TYPE_CHECKING:
@@ -55,15 +57,25 @@ def run_node(
     n_rounds: int,
     threads: int | None = None,
     device: str = "auto",
+    code: str | None = None,
 ) -> None:
     """Run up to `n_rounds` rounds after node `previous`, or pass its state on if filtering has ended.
 
     Settings and seed are those of the first node. How rounds are bundled into nodes changes no table.
+    With `code`, a hash of the code that rounds depend on, the node is kept until the chain is
+    collected, and taken from there if it is asked for again (see `advsets.aflite.kept`).
     """
     record = read_record(previous)
     if record["stopped"]:
         _pass_on(previous, record, out_prefix)
         return
+    key = None
+    if code is not None:
+        before = [node_file(previous, "json"), node_file(previous, "state.parquet")]
+        key = kept.key_of(before, [path for path in (train, evaluation) if path], n_rounds, device, code)
+        if kept.take(out_prefix, key):
+            print(f"advsets: {out_prefix}: kept from an attempt that did not end", file=sys.stderr)
+            return
     from advsets.aflite.compute import resolve_device, thread_limit
     from advsets.aflite.data import load
     from advsets.aflite.nodes import write_node
@@ -78,6 +90,8 @@ def run_node(
         results = list(run_rounds(state, data, settings, counts, seed, n_rounds=n_rounds, device=place))
     data.release()
     write_node(out_prefix, data, results[-1].state if results else state, results, record)
+    if key is not None:
+        kept.keep(out_prefix, key)
 
 
 def collect(nodes: Sequence[Path], out_dir: Path) -> None:
@@ -85,6 +99,7 @@ def collect(nodes: Sequence[Path], out_dir: Path) -> None:
     from advsets.aflite.nodes import collect_nodes
 
     collect_nodes(nodes, out_dir)
+    kept.forget(nodes[0].parent)
 
 
 def read_record(prefix: Path) -> dict[str, Any]:

@@ -19,8 +19,9 @@ DELIBERATE = {
     "filter_collect.py": {"aflite"},  # joins the rounds; their arithmetic is counted where it is done
     "write_findings.py": {"evaluation", "stats"},  # words of finished tables
     "figure.py": {"figures"},  # counted by the figure's own name, which a rule made in a loop holds
-    "embed.py": {"models/settings.py"},  # a record without logic
-    "predict.py": {"models/settings.py"},
+    # a record without logic; and processes around the same work
+    "embed.py": {"models/settings.py", "models/parallel.py"},
+    "predict.py": {"models/settings.py", "models/parallel.py"},
     "fine_tune.py": {"models/settings.py"},
 }
 

@@ -113,7 +113,8 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "unknown nested key": (
         change("run.fine_tune.learning_rat", 1),
         "configuration: fine_tune: unknown key 'learning_rat'; allowed: learning_rate, epochs, batch_size, max_length,"
-        " warmup_share, weight_decay, gradient_clip, selection_share, checkpoint_every_steps, max_train_examples;"
+        " warmup_share, weight_decay, gradient_clip, tokens_per_pass, gradient_checkpointing, selection_share,"
+        " checkpoint_every_steps, max_train_examples;"
         " did you mean 'learning_rate'?",
     ),
     "missing key": (
@@ -342,7 +343,8 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "unknown fine-tuning key of a model": (
         change("models.small.fine_tune", {"lr": 1}),
         "model small: fine_tune: unknown key 'lr'; allowed: learning_rate, epochs, batch_size, max_length,"
-        " warmup_share, weight_decay, gradient_clip, selection_share, checkpoint_every_steps, max_train_examples;"
+        " warmup_share, weight_decay, gradient_clip, tokens_per_pass, gradient_checkpointing, selection_share,"
+        " checkpoint_every_steps, max_train_examples;"
         " remove it",
     ),
     "wrong fine-tuning value of a model": (

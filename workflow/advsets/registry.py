@@ -62,7 +62,8 @@ class ModelRow:
     with `kind` (`hub`, `path` or `package`) and the keys of that kind. `n_layers` cuts the
     encoder (null: as it is; 0: word embeddings only), `random_init` starts from random
     weights of the same configuration, `config_overrides` changes that configuration (random
-    start only), `freeze` is `none`, `embeddings` or `backbone`.
+    start only), `freeze` is `none`, `embeddings` or `backbone`, `gpus`
+    are the devices of one job.
     """
 
     name: str
@@ -77,6 +78,7 @@ class ModelRow:
     freeze: str
     pooling: str
     precision: str
+    gpus: int
     fine_tune: dict[str, Any]
     licence: str
 

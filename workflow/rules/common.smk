@@ -41,6 +41,7 @@ CLASSIFIER = [
         "first_token",
         "heads",
         "precision",
+        "ranks",
     )
 ]
 DRAWING = ["context", "frames", "inputs", "layout", "registry", "style"]

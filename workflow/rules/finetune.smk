@@ -30,6 +30,7 @@ rule fine_tune:
             "datasets/roles.py",
             "models/dropout.py",
             "models/finetune.py",
+            "models/passes.py",
             "models/resume.py",
             "models/sampling.py",
             "models/training.py",

@@ -127,6 +127,8 @@ def _settings() -> Any:
         checkpoint_every_steps=10_000,
         max_train_examples=None,
         gradient_clip=1.0,
+        tokens_per_pass=None,
+        gradient_checkpointing=False,
     )
 
 

@@ -40,6 +40,7 @@ MODEL = {
     "freeze": "none",
     "pooling": "mean",
     "precision": "auto",
+    "gpus": 1,
     "fine_tune": {},
     "licence": "Apache-2.0",
 }

@@ -103,6 +103,7 @@ def model_row(name: str, title: str) -> ModelRow:
             "freeze": "none",
             "pooling": "mean",
             "precision": "auto",
+            "gpus": 1,
             "fine_tune": {},
             "licence": "MIT",
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,12 @@ from advsets.models.settings import EmbedSettings, FineTuneSettings
 from advsets.registry import DatasetRow, ModelRow
 
 torch.set_num_threads(1)
+
+_MINIATURES = Path(__file__).resolve().parents[2] / "miniature" / "models.py"
+_SPEC = importlib.util.spec_from_file_location("miniature_models", _MINIATURES)
+assert _SPEC is not None and _SPEC.loader is not None
+miniatures = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(miniatures)
 
 SIZES = {
     "hidden_size": 32,
@@ -111,13 +118,20 @@ def _tokenizer(words: list[str], with_types: bool):
 
 @pytest.fixture(scope="session")
 def miniature(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Folder of a random-weight model of one kind (`bert`, `roberta`, …), the same in every run."""
+    """Folder of a random-weight model of one kind, the same in every run.
+
+    `bert`, `roberta`, … have a word tokenizer; `hub:bert`, … the files of the hub, with a tokenizer
+    of their class (`tests/miniature/models.py`).
+    """
     from transformers import AutoModel
 
     made: dict[str, Path] = {}
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", RARE, *NOUNS, *FILLERS, *GOOD, *BAD]
 
     def build(kind: str) -> Path:
+        if kind not in made and kind.startswith("hub:"):
+            name = kind.removeprefix("hub:")
+            made[kind] = miniatures.build(name, tmp_path_factory.mktemp(name) / "model")
         if kind not in made:
             torch.manual_seed(7)
             folder = tmp_path_factory.mktemp(kind) / "model"
@@ -147,7 +161,7 @@ def model_row(**changes: object) -> ModelRow:
     defaults = {
         "name": "mini", "title": "", "source": {"kind": "path", "path": "."}, "family": "mini", "objective": "none",
         "parameters_m": None, "n_layers": None, "random_init": False, "config_overrides": {}, "freeze": "none",
-        "pooling": "first", "precision": "auto", "fine_tune": {}, "licence": "none",
+        "pooling": "first", "precision": "auto", "gpus": 1, "fine_tune": {}, "licence": "none",
     }  # fmt: skip
     return ModelRow(**(defaults | changes))
 
@@ -194,6 +208,7 @@ def choices(n: int) -> pl.DataFrame:
 SETTINGS = FineTuneSettings(
     learning_rate=3e-3, epochs=4, batch_size=8, max_length=32, warmup_share=0.1, weight_decay=0.01,
     selection_share=0.2, checkpoint_every_steps=7, max_train_examples=None, gradient_clip=1.0,
+    tokens_per_pass=None, gradient_checkpointing=False,
 )  # fmt: skip
 INFERENCE = EmbedSettings(dtype="float32", tokens_per_batch=256, max_length=32)
 

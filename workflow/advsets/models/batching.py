@@ -10,7 +10,6 @@ each other: example i has sequences `offsets[i]` to `offsets[i + 1]`, sequence j
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from advsets.errors import UserError
+from advsets.models import ranks
 from advsets.registry import MULTIPLE_CHOICE
 from advsets.seeding import id_hashes, mix, rng_for
 
@@ -107,11 +107,9 @@ def tokenise(examples: pl.DataFrame, tokenizer: Any, task: str, max_length: int)
 def report_truncated(tokenised: Tokenised, max_length: int, what: str) -> None:
     """Say on stderr how many examples lost tokens."""
     share = tokenised.n_truncated / max(1, len(tokenised.example_ids))
-    print(
+    ranks.tell(
         f"{what}: {tokenised.n_truncated} of {len(tokenised.example_ids)} examples ({share:.1%})"
-        f" truncated to {max_length} tokens",
-        file=sys.stderr,
-        flush=True,
+        f" truncated to {max_length} tokens"
     )
 
 

@@ -19,6 +19,7 @@ from advsets.errors import UserError
 from advsets.models import backbone
 from advsets.models.first_token import keep_first_token
 from advsets.models.heads import Head, pool
+from advsets.models.precision import keep_half
 from advsets.registry import MULTIPLE_CHOICE, ModelRow
 
 _N_TRIAL_TOKENS = 8
@@ -46,6 +47,7 @@ class Classifier(nn.Module):
         self.pooling = pooling
         self.words_only = words_only
         self.frozen_backbone = False
+        keep_half(network)
         if pooling == "first" and not words_only:
             keep_first_token(network)
         parameters = inspect.signature(network.forward).parameters

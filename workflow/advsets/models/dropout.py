@@ -25,7 +25,7 @@ _PER_DRAW = 4
 def light_dropout(device: torch.device) -> contextlib.AbstractContextManager[object]:
     """Context in which networks on a CPU drop out by `drop_out`; a GPU's own dropout is as fast.
 
-    Wrap the backward pass too: gradient checkpointing computes forward passes in there.
+    Autograd leaves it: what computes forward passes in a backward pass must enter it again.
     """
     return _LightDropout() if device.type == "cpu" else contextlib.nullcontext()
 

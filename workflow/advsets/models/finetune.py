@@ -12,7 +12,7 @@ CPU thread count, ends with the same weights bit for bit.
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from advsets.errors import UserError, allowed
 from advsets.io import polars_dtype, read_json, write_table
-from advsets.models import backbone, resume
+from advsets.models import backbone, ranks, resume
 from advsets.models.batching import Tokenised, report_truncated, tokenise
 from advsets.models.checkpoint import save_checkpoint
 from advsets.models.classifier import Classifier, check_length, new_classifier
+from advsets.models.passes import recompute_layers
 from advsets.models.precision import device_errors, half_dtype, prepare_device
 from advsets.models.sampling import cap_examples, selection_mask
 from advsets.models.settings import FineTuneSettings
@@ -66,7 +67,7 @@ def fine_tune(
     work : Path
         Scratch folder that survives a kill; removed at the end.
     device : str
-        `cpu`, `cuda` or `auto`.
+        `cpu`, `cuda`, `cuda:1` or `auto`; each rank has its own (`advsets.models.parallel`).
 
     Raises
     ------
@@ -86,6 +87,8 @@ def fine_tune(
         model, Path(source["path"]), backbone.load_config(Path(source["path"])), dataset.task, names
     )
     check_length(classifier, settings.max_length, f"models: {model.name}")
+    if settings.gradient_checkpointing:
+        recompute_layers(classifier, torch_device)
     chosen = selection_mask(data.example_ids, train["group_id"].to_list(), settings.selection_share, seed)
     dtype = half_dtype(model.precision, torch_device, training=True)
     run = Run(
@@ -101,16 +104,32 @@ def fine_tune(
         dtype=dtype,
         seed=seed,
         work=work,
-        key=resume.fingerprint(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list()),
+        key=_key(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list()),
     )
     progress = restore(run)
-    with device_errors("batch_size"):
+    with device_errors("fine_tune.tokens_per_pass, set fine_tune.gradient_checkpointing: true"):
         train_steps(run, progress)
+    if not ranks.is_first():
+        return
     if (work / "best.pt").is_file():
         resume.restore_weights(classifier, torch.load(work / "best.pt", map_location=torch_device, weights_only=True))
     _write_log(progress, log)
     save_checkpoint(classifier, tokenizer, _description(model, source, dataset, names, run), out)
     shutil.rmtree(work, ignore_errors=True)
+
+
+def _key(
+    model: ModelRow,
+    source: dict[str, Any],
+    dataset: DatasetRow,
+    settings: FineTuneSettings,
+    seed: int,
+    tokens: bytes,
+    labels: list[str],
+) -> str:
+    """Hash of what decides the run, so that it can go on with other memory settings or on other devices."""
+    deciding = replace(settings, tokens_per_pass=None, gradient_checkpointing=False)
+    return resume.fingerprint(replace(model, gpus=1), source, dataset, deciding, seed, tokens, labels)
 
 
 def _description(

@@ -5,6 +5,7 @@ Conventions
 A shard is `SHARD_ROWS` examples in the order of `example_id`; batches are made within a shard.
 Finished shards wait in a hidden folder beside the output, named by a hash of everything that
 decides the result (so never by batch size or device); the next attempt takes them from there.
+Ranks take turns with the shards, and the first joins them: the file is the same for any number.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from advsets.io import atomic_path, check_frame
+from advsets.models import ranks
 from advsets.models.batching import Batch, Tokenised, collate, inference_batches, report_truncated, tokenise
 from advsets.models.checkpoint import Checkpoint
 from advsets.models.precision import device_errors, finite, half_dtype
@@ -76,13 +77,16 @@ def run_sharded(
     for number, start in enumerate(starts):
         rows = np.arange(start, min(start + SHARD_ROWS, examples.height))
         path = parts / f"{number:06d}.parquet"
-        if not path.is_file():
+        paths.append(path)
+        if number % ranks.n_ranks() == ranks.rank() and not path.is_file():
             with device_errors("tokens_per_batch"):
                 values = _values(checkpoint, data, rows, settings, device, compute)
             shard = to_arrow(examples.slice(start, len(rows)), values, data.counts[rows])
             _write_shard(shard, path, table)
             _report(number + 1, len(starts), int(rows[-1]) + 1 if len(rows) else 0, began, table)
-        paths.append(path)
+    ranks.wait_for_all()
+    if not ranks.is_first():
+        return
     _join(paths, out)
     shutil.rmtree(parts)
 
@@ -153,7 +157,7 @@ def _report(n_shards_done: int, n_shards: int, n_done: int, began: float, what: 
     every = max(1, n_shards // _LINES)
     if n_shards_done % every == 0 or n_shards_done == n_shards:
         rate = n_done / max(time.perf_counter() - began, 1e-9)
-        print(f"{what}: {n_done} examples, {rate:.0f} examples/s", file=sys.stderr, flush=True)
+        ranks.tell(f"{what}: {n_done} examples, {rate:.0f} examples/s")
 
 
 def lists_of(values: pa.Array, counts: NDArray[np.int64]) -> pa.Array:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,6 +47,23 @@ def half_dtype(precision: str, device: torch.device, training: bool) -> torch.dt
     if precision == "auto":
         return torch.bfloat16 if training and torch.cuda.is_bf16_supported() else None
     return _NAMES[precision]
+
+
+def keep_half(network: Any) -> None:
+    """Keep attention of DeBERTa's first version in half precision where the network computes in it.
+
+    Its biases are float32 and lift queries and values out of half precision; scores are then masked
+    with the smallest number of the queries' type, which scores in half precision cannot hold.
+    """
+    for module in network.modules():
+        if hasattr(module, "q_bias") and hasattr(module, "transpose_for_scores"):
+            module.transpose_for_scores = partial(_in_type_of_autocast, module.transpose_for_scores)
+
+
+def _in_type_of_autocast(function: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
+    kind = values.device.type
+    result = function(values)
+    return result.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else result
 
 
 def finite(

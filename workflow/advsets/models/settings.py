@@ -12,6 +12,8 @@ class FineTuneSettings:
     `warmup_share` is the share of steps over which the learning rate rises; `selection_share`
     the share of the training rows, drawn by group, that chooses the checkpoint (0: the last
     epoch is kept); `max_train_examples` caps the rows, classes in proportion (None: all).
+    `tokens_per_pass` (None: the whole batch) and `gradient_checkpointing` save memory, see
+    `advsets.models.passes`; they change results by rounding and the draws of dropout alone.
     """
 
     learning_rate: float
@@ -24,6 +26,8 @@ class FineTuneSettings:
     checkpoint_every_steps: int
     max_train_examples: int | None
     gradient_clip: float
+    tokens_per_pass: int | None
+    gradient_checkpointing: bool
 
 
 @dataclass(frozen=True)

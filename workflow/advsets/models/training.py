@@ -3,14 +3,14 @@
 Conventions
 -----------
 Steps count from 1 in the log. AdamW's learning rate rises over `warmup_share` of the steps and
-falls to zero. Dropout is seeded by step, batches by epoch: a run that stopped goes on as if it
-had not.
+falls to zero. Dropout is seeded by step and pass, batches by epoch: a run that stopped goes on as
+if it had not. The passes of a batch, and the batches of the selection slice, are dealt out among
+the ranks; all of them take each step with the same gradient, and the first alone writes.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,11 +23,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from advsets.errors import UserError, allowed
-from advsets.models import resume
+from advsets.models import ranks, resume
 from advsets.models.batching import Batch, Tokenised, collate, inference_batches, training_batches
 from advsets.models.classifier import Classifier
 from advsets.models.dropout import light_dropout
 from advsets.models.heads import group_scores
+from advsets.models.passes import Pass, cut_passes
 from advsets.models.precision import finite
 from advsets.models.settings import FineTuneSettings
 from advsets.seeding import seed_for
@@ -79,7 +80,12 @@ class Run:
 
 def restore(run: Run) -> Progress:
     """Progress of an earlier attempt at this very run, with its weights put back; or a fresh start."""
+    if not ranks.is_first():
+        ranks.wait_for_all()  # the first rank deletes what another run left
     state = resume.read_state(run.work, run.key)
+    if ranks.is_first():
+        ranks.wait_for_all()
+    ranks.wait_for_all()  # nothing is written before all have read
     if state is None:
         return Progress()
     resume.restore_weights(run.classifier, state["weights"])
@@ -87,11 +93,13 @@ def restore(run: Run) -> Progress:
     run.scaler.load_state_dict(state["scaler"])
     progress = Progress(**state["progress"])
     progress.best = None if progress.best is None else (progress.best[0], progress.best[1])
-    print(f"going on after step {progress.step} of {run.n_steps}", file=sys.stderr, flush=True)
+    ranks.tell(f"going on after step {progress.step} of {run.n_steps}")
     return progress
 
 
 def _save(run: Run, progress: Progress) -> None:
+    if not ranks.is_first():
+        return
     state = {
         "fingerprint": run.key,
         "weights": resume.trained_weights(run.classifier),
@@ -134,16 +142,17 @@ def learning_rate(step: int, n_steps: int, settings: FineTuneSettings) -> float:
 
 def _step(run: Run, rows: NDArray[np.int64], step: int, rate: float) -> float:
     """One optimiser step; returns the mean loss of the batch in nats."""
-    torch.manual_seed(seed_for(run.seed, "dropout", step))
     for group in run.optimiser.param_groups:
         group["lr"] = rate
     run.classifier.train()
-    batch = collate(run.data, rows, run.device)
-    with light_dropout(run.device):
-        loss = functional.cross_entropy(_scores(run, batch), _batch_targets(run, rows))
-        run.scaler.scale(loss).backward()
-    run.scaler.unscale_(run.optimiser)
+    most = -(-run.settings.batch_size // ranks.n_ranks())
+    passes = cut_passes(run.data, rows, run.settings.tokens_per_pass, most)
+    loss = torch.zeros((), device=run.device)
+    for part in passes[ranks.rank() :: ranks.n_ranks()]:
+        loss += _learn(run, part, len(part.rows) / len(rows), step)
     trained = [p for group in run.optimiser.param_groups for p in group["params"]]
+    ranks.sum_gradients(trained)
+    run.scaler.unscale_(run.optimiser)
     norm = torch.nn.utils.clip_grad_norm_(trained, run.settings.gradient_clip)
     if not run.scaler.is_enabled() and not bool(torch.isfinite(norm)):
         ids = [run.data.example_ids[r] for r in rows]
@@ -154,7 +163,17 @@ def _step(run: Run, rows: NDArray[np.int64], step: int, rate: float) -> float:
     run.scaler.step(run.optimiser)
     run.scaler.update()
     run.optimiser.zero_grad(set_to_none=True)
-    return loss.item()
+    return ranks.sum_values(loss.item())[0]
+
+
+def _learn(run: Run, part: Pass, share: float, step: int) -> Tensor:
+    """Add the gradient of one pass, which is `share` of its batch; returns its part of the batch's mean loss."""
+    torch.manual_seed(seed_for(run.seed, "dropout", step, *([part.start] if part.start else [])))
+    batch = collate(run.data, part.rows, run.device)
+    with light_dropout(run.device):
+        loss = functional.cross_entropy(_scores(run, batch), _batch_targets(run, part.rows)) * share
+        run.scaler.scale(loss).backward()
+    return loss.detach()
 
 
 def _scores(run: Run, batch: Batch) -> Tensor:
@@ -175,14 +194,17 @@ def _select(run: Run, progress: Progress) -> float | None:
         return None
     run.classifier.eval()
     n_right, loss_sum = 0, 0.0
-    for rows in inference_batches(run.data, run.selection_rows, _SELECTION_TOKENS):
+    batches = list(inference_batches(run.data, run.selection_rows, _SELECTION_TOKENS))
+    for rows in batches[ranks.rank() :: ranks.n_ranks()]:
         scores, targets = _scores(run, collate(run.data, rows, run.device)), _batch_targets(run, rows)
         n_right += int((scores.argmax(1) == targets).sum())
         loss_sum += functional.cross_entropy(scores, targets, reduction="sum").item()
-    outcome = (n_right / len(run.selection_rows), -loss_sum)
+    n_right_of_all, loss_sum = ranks.sum_values(n_right, loss_sum)
+    outcome = (n_right_of_all / len(run.selection_rows), -loss_sum)
     if progress.best is None or outcome > progress.best:
         progress.best = outcome
-        resume.save_weights(resume.trained_weights(run.classifier), run.work / "best.pt")
+        if ranks.is_first():
+            resume.save_weights(resume.trained_weights(run.classifier), run.work / "best.pt")
     return outcome[0]
 
 
@@ -203,9 +225,5 @@ def _log_line(run: Run, progress: Progress, rate: float, accuracy: float | None)
     )
     speed = n_done / max(progress.seconds, 1e-9)
     tail = "" if accuracy is None else f", selection accuracy {accuracy:.3f}"
-    print(
-        f"step {progress.step}/{run.n_steps}: loss {loss:.4f}, {speed:.0f} examples/s{tail}",
-        file=sys.stderr,
-        flush=True,
-    )
+    ranks.tell(f"step {progress.step}/{run.n_steps}: loss {loss:.4f}, {speed:.0f} examples/s{tail}")
     progress.loss_sum, progress.n_seen = 0.0, 0

@@ -12,11 +12,11 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "workflow" / "advsets"
 LAYERS = {
     **dict.fromkeys(["errors", "tables", "labels", "seeding"], 0),
-    **dict.fromkeys(["io", "config", "registry", "code", "job", "devices", "cleaning", "keys"], 1),
+    **dict.fromkeys(["io", "config", "registry", "code", "job", "devices", "cleaning", "keys", "variants"], 1),
     "datasets": 2,
     **dict.fromkeys(["models", "stats"], 3),
     **dict.fromkeys(["aflite", "attacks"], 4),
-    **dict.fromkeys(["evaluation", "curation", "annotation"], 5),
+    **dict.fromkeys(["evaluation", "curation", "annotation", "cost"], 5),
     **dict.fromkeys(["figures", "export"], 6),
     **dict.fromkeys(["cli", "__init__"], 7),
 }
@@ -60,6 +60,7 @@ def test_imports_go_down(module: Path) -> None:
         ("import advsets.aflite.rounds, advsets.aflite.run", ["transformers", "datasets"]),
         ("import advsets.figures.registry, advsets.figures.style", ["torch"]),
         ("import advsets.evaluation.findings", ["torch", "transformers", "datasets"]),
+        ("import advsets.cost.estimate, advsets.cost.report", ["torch", "numpy", "polars", "pyarrow", "transformers"]),
         ("import advsets.cli", ["torch", "transformers", "datasets", "matplotlib"]),
     ],
 )

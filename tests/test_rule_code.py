@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "workflow" / "advsets"
 RULES = ROOT / "workflow" / "rules"
-PLUMBING = {"cleaning.py", "devices.py", "errors.py", "io.py", "job.py", "registry.py", "seeding.py", "tables.py"}
+PLUMBING = {"cleaning.py", "devices.py", "errors.py", "io.py", "job.py", "registry.py", "seeding.py", "tables"}
 """Reading, writing, checking and telling; and keyed draws, whose modules of use are counted."""
 DELIBERATE = {
     "fetch_dataset.py": {"datasets"},  # a download is not repeated because code around it changes
@@ -22,7 +22,8 @@ DELIBERATE = {
     # a record without logic; and processes around the same work
     "embed.py": {"models/settings.py", "models/parallel.py"},
     "predict.py": {"models/settings.py", "models/parallel.py"},
-    "fine_tune.py": {"models/settings.py"},
+    # the settings that decide reach the rule's params
+    "fine_tune.py": {"models/settings.py", "models/parallel.py", "config.py"},
 }
 
 

@@ -38,6 +38,11 @@ DATASETS = {
         "source": {"kind": "hub", "repo": "some/choices", "train": "train", "evaluation": "validation"},
     },
 }
+MORE = {
+    "title": "Many",
+    "columns": {"source_id": "uid", "label_count": "counter"},
+    "source": {"kind": "file", "file": "votes.jsonl"},
+}
 MODELS = {
     "small": {"family": "f", "source": {"kind": "hub", "repo": "some/small"}, "fine_tune": {"epochs": 1}},
     "large": {"family": "f", "source": {"kind": "path", "path": "large"}},
@@ -103,7 +108,8 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "unknown key": (
         change("run.filtr", {}),
         "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, datasets, adversaries,"
-        " evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, evaluate, figures, device, cluster,"
+        " evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, ensembles, leave_one_family_out,"
+        " sensitivity, evaluate, figures, device, cluster,"
         " threads; did you mean 'filter'?",
     ),
     "unknown key like no other": (
@@ -116,6 +122,33 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
         " warmup_share, weight_decay, gradient_clip, tokens_per_pass, gradient_checkpointing, selection_share,"
         " checkpoint_every_steps, max_train_examples;"
         " did you mean 'learning_rate'?",
+    ),
+    "unknown filter key of a data set": (
+        change("datasets.pairs.filter", {"treshold": 0.7}),
+        "data set pairs: filter: unknown key 'treshold'; allowed: n_partitions, train_size, slice_size, threshold,"
+        " comparison, min_retained, max_rounds, target_size, one_shot, stop_at_chance, use_groups, standardise, C,"
+        " tolerance, max_passes, rounds_per_job; did you mean 'threshold'?",
+    ),
+    "wrong filter value of a data set": (
+        change("datasets.pairs.filter", {"train_size": 1.5}),
+        f"data set pairs: filter: train_size: found 1.5; allowed: {SIZE} (",
+    ),
+    "infinite filter value of a data set": (
+        change("datasets.pairs.filter", {"C": float("inf")}),
+        "config/datasets.yaml: pairs.filter.C: found inf; allowed: a finite number; correct it",
+    ),
+    "fine-tuning of a data set": (
+        change("datasets.pairs.fine_tune", {"epochs": 0}),
+        "data set pairs: fine_tune: epochs: found 0; allowed: 1 or more (",
+    ),
+    "chain of a data set that is too long": (
+        change("datasets.pairs.filter", {"max_rounds": 1000}),
+        "data set pairs: filter.max_rounds: found 1000, which makes a chain of 1000 jobs; allowed: 999 jobs;",
+    ),
+    "threshold above which nothing lies": (
+        change("datasets.pairs.filter", {"threshold": 1}),
+        "data set pairs: filter.threshold: found 1 with comparison more_than, above which nothing lies; allowed: below"
+        " 1, or 1 with comparison at_least; correct one of them",
     ),
     "missing key": (
         remove("run.adversaries"),
@@ -143,7 +176,7 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "section left empty": (
         change("run.filter", None),
         "configuration: filter: found None; allowed: type object (AFLite. Numbers below 1 are shares of the training"
-        " rows, from 1 up counts.); correct it",
+        " rows, from 1 up counts. A data set's row may override any key.); correct it",
     ),
     "out of range": (
         change("run.filter.threshold", 1.5),
@@ -323,6 +356,34 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
         change("datasets.pairs.label_order", ["yes", False]),
         "config/datasets.yaml: pairs.label_order.1: found False; allowed: type string; correct it",
     ),
+    "more annotators of a multiple-choice set": (
+        lambda files: (
+            change("run.datasets", ["choices"])(files),
+            change("datasets.choices.more_annotators", MORE)(files),
+        )[0],
+        "data set choices: more_annotators: found beside task multiple_choice; allowed: sequence_classification; remove it",
+    ),
+    "more annotators without their labels": (
+        change("datasets.pairs.more_annotators", {**MORE, "columns": {"source_id": "uid"}}),
+        "data set pairs: more_annotators: columns: found neither of label_count and annotator_labels; allowed: one of the"
+        " two; add or remove one",
+    ),
+    "more annotators in two columns": (
+        change(
+            "datasets.pairs.more_annotators",
+            {**MORE, "columns": {"source_id": "uid", "label_count": "a", "annotator_labels": "b"}},
+        ),
+        "data set pairs: more_annotators: columns: found both of label_count and annotator_labels; allowed: one of the"
+        " two; add or remove one",
+    ),
+    "label of more annotators outside label_order": (
+        change("datasets.pairs.more_annotators", {**MORE, "labels": {"n": "nein"}}),
+        "data set pairs: more_annotators: labels maps 'n' to 'nein', which label_order does not hold; allowed: yes, no;",
+    ),
+    "source of more annotators of another kind": (
+        change("datasets.pairs.more_annotators", {**MORE, "source": {"kind": "hub", "file": "a"}}),
+        "config/datasets.yaml: pairs.more_annotators.source: found kind 'hub'; allowed: url, file; correct it",
+    ),
     "multiple choice without candidates": (
         lambda files: (
             change("run.datasets", ["choices"])(files),
@@ -488,12 +549,52 @@ def test_labels_are_names_where_no_mapping_is_given(files: Files) -> None:
     assert row.labels == {"yes": "yes", "no": "no", "unsure": "unsure"}
 
 
-def test_a_model_overrides_fine_tuning_of_the_run(files: Files) -> None:
-    files.run["fine_tune"] = {"epochs": 7, "batch_size": 8}
+def test_fine_tuning_of_the_run_then_the_data_set_then_the_model(files: Files) -> None:
+    files.run["fine_tune"] = {"epochs": 7, "batch_size": 8, "max_length": 32}
+    files.datasets["pairs"]["fine_tune"] = {"epochs": 5, "max_length": 64}
     filled = files.load()
-    assert config.fine_tune_settings(filled, "small")["epochs"] == 1
-    assert config.fine_tune_settings(filled, "small")["batch_size"] == 8
-    assert config.fine_tune_settings(filled, "large")["epochs"] == 7
+    small, large = (config.fine_tune_settings(filled, "pairs", model) for model in ("small", "large"))
+    assert (small["epochs"], large["epochs"]) == (1, 5)
+    for settings in (small, large):
+        assert (settings["batch_size"], settings["max_length"], settings["weight_decay"]) == (8, 64, 0.01)
+    assert filled["fine_tune"]["epochs"] == 7
+
+
+def test_filter_of_the_run_then_the_data_set(files: Files) -> None:
+    files.run |= {"filter": {"max_rounds": 9, "rounds_per_job": 2}, "datasets": ["pairs", "choices"]}
+    files.datasets["pairs"]["filter"] = {"max_rounds": 4, "train_size": 0.2}
+    filled = files.load()
+    pairs, choices = (config.filter_settings(filled, name) for name in ("pairs", "choices"))
+    assert (pairs["max_rounds"], pairs["train_size"], pairs["rounds_per_job"]) == (4, 0.2, 2)
+    assert (choices["max_rounds"], choices["train_size"]) == (9, 0.1)
+    assert (config.n_nodes(pairs), config.n_nodes(choices)) == (2, 5)
+    files.datasets["pairs"]["filter"] |= {"threshold": 1, "comparison": "at_least"}
+    assert config.filter_settings(files.load(), "pairs")["threshold"] == 1
+
+
+def test_settings_of_a_data_set_do_not_reach_the_steps_that_read_its_row(files: Files) -> None:
+    before = config.without_display(files.load()["dataset_rows"]["pairs"])
+    files.datasets["pairs"] |= {"filter": {"max_rounds": 4}, "fine_tune": {"epochs": 5}}
+    row = files.load()["dataset_rows"]["pairs"]
+    assert config.without_display(row) == before and row["filter"] == {"max_rounds": 4}
+    assert DatasetRow.from_config("pairs", row).fine_tune == {"epochs": 5}
+    files.datasets["pairs"]["more_annotators"] = deepcopy(MORE)
+    more = config.without_display(files.load()["dataset_rows"]["pairs"])
+    assert more["more_annotators"]["source"] == MORE["source"] and more["more_annotators"]["labels"] is None
+    files.datasets["pairs"]["more_annotators"]["title"] = "Others"
+    assert config.without_display(files.load()["dataset_rows"]["pairs"]) == more
+
+
+def test_memory_settings_and_devices_of_a_model_rerun_nothing(files: Files) -> None:
+    before = files.load()
+    files.models["small"]["gpus"] = 2
+    files.models["small"]["fine_tune"] |= {"tokens_per_pass": 64, "gradient_checkpointing": True}
+    after = files.load()
+    rows = [config.without_display(loaded["model_rows"]["small"]) for loaded in (before, after)]
+    tuning = [config.fine_tune_settings(loaded, "pairs", "small") for loaded in (before, after)]
+    assert rows[0] == rows[1] and config.without_memory(tuning[0]) == config.without_memory(tuning[1])
+    assert (tuning[0]["tokens_per_pass"], tuning[1]["tokens_per_pass"]) == (None, 64)
+    assert after["model_rows"]["small"]["gpus"] == 2 and "epochs" in config.without_memory(tuning[1])
 
 
 def test_part_leaves_keys_out(files: Files) -> None:
@@ -567,7 +668,14 @@ def nodes_of(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
         yield from nodes_of(node["additionalProperties"], f"{path}.*")
 
 
-FREE_MAPPINGS = {"datasets.*(0).options", "models.*.config_overrides", "models.*.fine_tune", "datasets.*.labels"}
+FREE_MAPPINGS = {
+    "datasets.*(0).options",
+    "datasets.*.filter",
+    "datasets.*.fine_tune",
+    "datasets.*.labels",
+    "models.*.config_overrides",
+    "models.*.fine_tune",
+}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -629,7 +737,10 @@ def test_our_own_files_are_valid(path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert config.read_rows([path], path.stem)
         return
     filled = config.load_run_config(config.read_yaml(path))
-    FilterSettings(**config.part(filled, "filter", ["rounds_per_job"]))
+    for name in filled["dataset_rows"]:
+        settings = config.filter_settings(filled, name)
+        settings.pop("rounds_per_job")
+        FilterSettings(**settings)
     assert set(config.load_figures(filled)) <= set(config.read_yaml(PROJECT / "config" / "figures.yaml"))
 
 

@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_filter(commands)
     _add_evaluate(commands)
     _add_summary(commands)
+    _add_cost(commands)
     _add_keys(commands)
     return parser
 
@@ -167,6 +168,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         confidence=options.confidence,
         n_random_subsets=options.n_random_subsets,
         n_agreement_bins=2,
+        n_predictability_bins=2,
         seed=options.seed,
     )
     evaluate_predictions(options.predictions, options.set_dir, options.out, settings, other_labels=options.other_labels)
@@ -182,6 +184,31 @@ def _summary(options: argparse.Namespace) -> None:
     from advsets.evaluation.summary import print_summary
 
     print_summary(options.run, sys.stdout)
+
+
+def _add_cost(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "cost",
+        help="say what a run still has to do and what it will cost",
+        description="Jobs, GPU hours, CPU hours and disk of what is left of a run, by stage: from the benchmarks of"
+        " finished jobs where there are some, else from the assumptions under `cost` in the configuration. Nothing is"
+        " run. To be called in the project's folder.",
+    )
+    parser.add_argument(
+        "--config",
+        type=_path,
+        nargs="+",
+        default=[Path("config/config.yaml")],
+        metavar="FILE",
+        help="configuration of the run (default config/config.yaml)",
+    )
+    parser.set_defaults(call=_cost)
+
+
+def _cost(options: argparse.Namespace) -> None:
+    from advsets.cost.command import print_cost
+
+    print_cost(options.config, sys.stdout)
 
 
 def _add_keys(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -25,6 +25,8 @@ from advsets.tables import TABLES
 _SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 MAX_NODES = 999
 """Nodes are numbered by three digits."""
+MEMORY_SETTINGS = ("tokens_per_pass", "gradient_checkpointing")
+"""Of fine-tuning: they change results by rounding and the draws of dropout alone."""
 RESERVED_RUNS = ("downloads", "bench", "slurm_logs")
 """Folders of results/ that all runs share."""
 
@@ -43,7 +45,8 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
     -------
     dict
         `config` with every default filled, plus `dataset_rows` and `model_rows`: the
-        validated rows that the run uses, by name.
+        validated rows that the run uses, by name; and `cost_hints`: `datasets` and `models`,
+        by name what the rows had as `cost`, so that no step hangs on it.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
     """
     filled = validate(config, "config", "configuration")
     _check_run(filled["run"])
-    _check_filter(filled["filter"])
+    _check_filter(filled["filter"], "configuration")
     datasets = read_rows([root / p for p in filled["dataset_tables"]], "datasets")
     models = read_rows([root / p for p in filled["model_tables"]], "models")
     filled["dataset_rows"] = _pick(filled["datasets"], datasets, "datasets", filled["dataset_tables"])
@@ -60,10 +63,17 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
         **_pick(filled["adversaries"], models, "adversaries", filled["model_tables"]),
         **_pick(filled["evaluated_models"], models, "evaluated_models", filled["model_tables"]),
     }
-    for name in filled["datasets"]:
-        _check_dataset(DatasetRow.from_config(name, filled["dataset_rows"][name]))
+    for name, row in filled["dataset_rows"].items():
+        _check_dataset(DatasetRow.from_config(name, row))
+        for section in ("filter", "fine_tune"):
+            _check_section(f"data set {name}", row, section)
+        _check_filter(filter_settings(filled, name), f"data set {name}")
     for name, row in filled["model_rows"].items():
-        _check_fine_tune(name, row)
+        _check_section(f"model {name}", row, "fine_tune")
+    filled["cost_hints"] = {
+        "datasets": {name: row.pop("cost") for name, row in filled["dataset_rows"].items()},
+        "models": {name: row.pop("cost") for name, row in filled["model_rows"].items()},
+    }
     return filled
 
 
@@ -104,9 +114,23 @@ def load_datasets(paths: list[Path]) -> dict[str, DatasetRow]:
     return {name: DatasetRow.from_config(name, row) for name, row in rows.items()}
 
 
-def fine_tune_settings(config: dict[str, Any], model: str) -> dict[str, Any]:
-    """Fine-tuning settings of a model: the run's, overridden by the model's row."""
-    return {**config["fine_tune"], **config["model_rows"][model]["fine_tune"]}
+def fine_tune_settings(config: dict[str, Any], dataset: str, model: str) -> dict[str, Any]:
+    """Fine-tuning settings of a model on a data set: the run's, over them the data set row's, then the model row's."""
+    return {
+        **config["fine_tune"],
+        **config["dataset_rows"][dataset]["fine_tune"],
+        **config["model_rows"][model]["fine_tune"],
+    }
+
+
+def without_memory(settings: dict[str, Any]) -> dict[str, Any]:
+    """Fine-tuning settings less those that save memory, so that changing these reruns nothing."""
+    return {key: value for key, value in settings.items() if key not in MEMORY_SETTINGS}
+
+
+def filter_settings(config: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """AFLite's settings on a data set: the run's, overridden by the data set row's; `rounds_per_job` among them."""
+    return {**config["filter"], **config["dataset_rows"][dataset]["filter"]}
 
 
 def part(config: dict[str, Any], section: str, without: list[str]) -> dict[str, Any]:
@@ -114,14 +138,23 @@ def part(config: dict[str, Any], section: str, without: list[str]) -> dict[str, 
     return {key: value for key, value in config[section].items() if key not in without}
 
 
+def n_nodes(settings: dict[str, Any]) -> int:
+    """Jobs in a chain of filtering rounds with these settings, its start not counted."""
+    return int(-(-settings["max_rounds"] // settings["rounds_per_job"]))
+
+
 def without_display(row: dict[str, Any]) -> dict[str, Any]:
-    """Row with what only people read left blank, so that mending a title or licence reruns no computation."""
-    blank = dict.fromkeys(("title", "licence", "citation", "homepage", "language", "objective", "family"), "")
-    return {**row, **{key: value for key, value in blank.items() if key in row}, **_blank_size(row)}
+    """Row with what the steps that read rows do not use left blank, so that mending it reruns none of them.
 
-
-def _blank_size(row: dict[str, Any]) -> dict[str, Any]:
-    return {"parameters_m": None} if "parameters_m" in row else {}
+    That is what only people read, and settings that the steps they are for get on their own.
+    """
+    blank: dict[str, Any] = dict.fromkeys(
+        ("title", "licence", "citation", "homepage", "language", "objective", "family"), ""
+    )
+    blank |= {"parameters_m": None, "gpus": 1, "filter": {}, "fine_tune": {}}
+    if row.get("more_annotators"):
+        blank["more_annotators"] = {**row["more_annotators"], "title": ""}
+    return {**row, **{key: value for key, value in blank.items() if key in row}}
 
 
 def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml")) -> dict[str, Any]:
@@ -131,7 +164,8 @@ def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml"
         for table in row["tables"]:
             if table not in TABLES:
                 raise UserError(
-                    f"{path}: {name}.tables: no table {table!r}; allowed: {allowed(TABLES, 30)}{_near(table, TABLES)}"
+                    f"{path}: {name}.tables: no table {table!r}; allowed: {allowed(TABLES, 40)}"
+                    f"{did_you_mean(table, TABLES)}"
                 )
     return _pick(list(rows) if config["figures"] is None else config["figures"], rows, "figures", [str(path)])
 
@@ -272,18 +306,20 @@ def _explain(error: jsonschema.ValidationError) -> str:
     if error.validator == "additionalProperties":
         known = list(rules.get("properties", {}))
         unknown = sorted(set(map(str, error.instance)) - set(known))[0]
-        return f"{at}unknown key {unknown!r}; allowed: {allowed(known, 30)}{_near(unknown, known) or '; remove it'}"
+        return (
+            f"{at}unknown key {unknown!r}; allowed: {allowed(known, 30)}{did_you_mean(unknown, known) or '; remove it'}"
+        )
     if error.validator == "required":
         missing = sorted(set(error.validator_value) - set(error.instance))[0]
         meaning = rules.get("properties", {}).get(missing, {}).get("description")
         return f"{at}key {missing!r} is missing; add it{f' ({meaning})' if meaning else ''}"
     if error.validator == "enum":
-        near = _near(error.instance, error.validator_value) or "; correct it"
+        near = did_you_mean(error.instance, error.validator_value) or "; correct it"
         return f"{at}found {error.instance!r}; allowed: {allowed(error.validator_value)}{near}"
     if error.validator == "oneOf":
         kinds = [o.get("properties", {}).get("kind", {}).get("const") for o in error.validator_value]
         kind = error.instance.get("kind") if isinstance(error.instance, dict) else error.instance
-        return f"{at}found kind {kind!r}; allowed: {allowed(kinds)}{_near(kind, kinds) or '; correct it'}"
+        return f"{at}found kind {kind!r}; allowed: {allowed(kinds)}{did_you_mean(kind, kinds) or '; correct it'}"
     meaning = f" ({rules['description']})" if "description" in rules else ""
     return f"{at}found {_short(error.instance)}; allowed: {_rule(error)}{meaning}; {_advice(error)}"
 
@@ -319,7 +355,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _near(name: object, known: Iterable[object]) -> str:
+def did_you_mean(name: object, known: Iterable[object]) -> str:
     near = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -339,7 +375,7 @@ def _innermost(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
 def _pick(names: list[str], rows: dict[str, Any], key: str, tables: list[str]) -> dict[str, Any]:
     for name in names:
         if name not in rows:
-            near = _near(name, rows) or "; correct it or add the row"
+            near = did_you_mean(name, rows) or "; correct it or add the row"
             raise UserError(f"{key}: no row {name!r} in {', '.join(tables)}; allowed: {allowed(rows, 20)}{near}")
     return {name: rows[name] for name in names}
 
@@ -352,13 +388,18 @@ def _check_run(name: str) -> None:
         )
 
 
-def _check_filter(settings: dict[str, Any]) -> None:
+def _check_filter(settings: dict[str, Any], where: str) -> None:
     """What the schema cannot say of the filter's settings."""
-    nodes = -(-settings["max_rounds"] // settings["rounds_per_job"])
+    nodes = n_nodes(settings)
     if nodes > MAX_NODES:
         raise UserError(
-            f"configuration: filter.max_rounds: found {settings['max_rounds']}, which makes a chain of {nodes} jobs;"
+            f"{where}: filter.max_rounds: found {settings['max_rounds']}, which makes a chain of {nodes} jobs;"
             f" allowed: {MAX_NODES} jobs; raise filter.rounds_per_job or lower filter.max_rounds"
+        )
+    if settings["threshold"] >= 1 and settings["comparison"] == "more_than":
+        raise UserError(
+            f"{where}: filter.threshold: found {settings['threshold']} with comparison more_than, above which nothing"
+            " lies; allowed: below 1, or 1 with comparison at_least; correct one of them"
         )
 
 
@@ -368,6 +409,7 @@ def _check_dataset(row: DatasetRow) -> None:
             f"data set {row.name}: evaluation_fraction {row.evaluation_fraction} beside source.evaluation"
             f" {row.source['evaluation']!r}; allowed: one of the two; remove the other"
         )
+    _check_more_annotators(row)
     if row.task == MULTIPLE_CHOICE:
         if row.columns["candidates"] is None and row.source["kind"] != "pypi":
             raise UserError(f"data set {row.name}: columns.candidates is missing; multiple choice needs it; add it")
@@ -390,7 +432,27 @@ def _check_dataset(row: DatasetRow) -> None:
             )
 
 
-def _check_fine_tune(name: str, row: dict[str, Any]) -> None:
-    node = schema("config")["properties"]["fine_tune"]
-    for error in jsonschema.Draft202012Validator(node).iter_errors(row["fine_tune"]):
-        raise UserError(f"model {name}: fine_tune: {_explain(error)}")
+def _check_more_annotators(row: DatasetRow) -> None:
+    if row.more_annotators is None:
+        return
+    where, columns = f"data set {row.name}: more_annotators", row.more_annotators["columns"]
+    if row.task == MULTIPLE_CHOICE:
+        raise UserError(f"{where}: found beside task multiple_choice; allowed: sequence_classification; remove it")
+    if (columns["label_count"] is None) == (columns["annotator_labels"] is None):
+        raise UserError(
+            f"{where}: columns: found {'neither' if columns['label_count'] is None else 'both'} of label_count and"
+            " annotator_labels; allowed: one of the two; add or remove one"
+        )
+    for raw, label in (row.more_annotators["labels"] or {}).items():
+        if label not in row.label_order + row.other_labels:
+            raise UserError(
+                f"{where}: labels maps {raw!r} to {label!r}, which label_order does not hold; allowed:"
+                f" {allowed(row.label_order + row.other_labels)}; correct one of them"
+            )
+
+
+def _check_section(where: str, row: dict[str, Any], section: str) -> None:
+    """Refuse what the run's section of the same name would refuse."""
+    node = schema("config")["properties"][section]
+    for error in jsonschema.Draft202012Validator(node).iter_errors(row[section]):
+        raise UserError(f"{where}: {section}: {_explain(error)}")

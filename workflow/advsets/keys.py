@@ -31,7 +31,8 @@ evaluated_models: [my_model, minilm_l3, minilm_l6]
 | `datasets.yaml`, `models.yaml` | data sets and models, a row each |
 | `figures.yaml` | figures, a row each |
 
-`a.b` below is key `b` of mapping `a`; `source(hub).repo` is key `repo` of a `source` whose `kind` is
+`a.b` below is key `b` of mapping `a`, and `NAME` stands for a name of yours;
+`source(hub).repo` is key `repo` of a `source` whose `kind` is
 `hub`. A key that is `required` has no default. This page is written out of `workflow/schemas/` by
 `make docs`."""
 
@@ -45,8 +46,12 @@ _SOURCES = {
     "filter.comparison": "`more_than` in Phang et al. 2021, `at_least` in the older papers",
     "filter.C": "scikit-learn's default",
     "filter.standardise": "our choice; not in the papers",
+    "cost.gpu_tflops": "NVIDIA A100, data sheet: bf16 and fp16, dense",
+    "cost.gpu_float32_tflops": "NVIDIA A100, data sheet: fp32",
+    "cost.cpu_gflops": "filtering rounds in `make bench` on an AMD EPYC: 11 to 13",
+    "cost.passes_per_round": "`make bench`: 12 to 15",
 }
-_OUR_CHOICE = ("cluster.", "fine_tune.", "split.", "filter.", "evaluate.", "fine_tuning_seeds.", "embed.")
+_OUR_CHOICE = ("cost.", "cluster.", "fine_tune.", "split.", "filter.", "evaluate.", "fine_tuning_seeds.", "embed.")
 
 
 def reference() -> str:
@@ -78,6 +83,9 @@ def _rows(node: dict[str, Any], prefix: str) -> Iterator[str]:
             f" {child.get('description', '')} | {origin} |"
         )
         yield from _rows(child, f"{path}.")
+        extra = child.get("additionalProperties")
+        if isinstance(extra, dict) and "properties" in extra:
+            yield from _rows(extra, f"{path}.NAME.")
         for option in child.get("oneOf", []):
             kind = option["properties"]["kind"]["const"]
             rest = {k: v for k, v in option["properties"].items() if k != "kind"}

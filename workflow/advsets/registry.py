@@ -22,7 +22,9 @@ class DatasetRow:
     kind; `columns` maps our column to the source's column or list of columns; `labels` maps a
     raw value (as a string) to a label name of `label_order` or `other_labels` (labels that
     annotators gave but that are no class of the task); `evaluation_columns` are the keys of
-    `columns` that differ for the evaluation rows.
+    `columns` that differ for the evaluation rows; `filter` and `fine_tune` are settings over
+    those of the run; `more_annotators` (None without any) has `title`, `columns`, `labels` and
+    `source` of a file with labels that others gave to evaluation rows.
     """
 
     name: str
@@ -40,13 +42,17 @@ class DatasetRow:
     citation: str
     homepage: str
     language: str
+    more_annotators: dict[str, Any] | None
+    filter: dict[str, Any]
+    fine_tune: dict[str, Any]
 
     @classmethod
     def from_config(cls, name: str, row: dict[str, Any]) -> DatasetRow:
-        """Record of a validated row."""
+        """Record of a validated row; `cost` is for planning alone and left out."""
         order, other = tuple(row["label_order"]), tuple(row["other_labels"])
         labels = {str(k): v for k, v in (row["labels"] or {label: label for label in order + other}).items()}
-        return cls(name=name, **{**row, "label_order": order, "other_labels": other, "labels": labels})
+        given = {key: value for key, value in row.items() if key != "cost"}
+        return cls(name=name, **{**given, "label_order": order, "other_labels": other, "labels": labels})
 
     @property
     def is_multiple_choice(self) -> bool:
@@ -84,5 +90,5 @@ class ModelRow:
 
     @classmethod
     def from_config(cls, name: str, row: dict[str, Any]) -> ModelRow:
-        """Record of a validated row."""
-        return cls(name=name, **row)
+        """Record of a validated row; `cost` is for planning alone and left out."""
+        return cls(name=name, **{key: value for key, value in row.items() if key != "cost"})

@@ -7,6 +7,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from advsets import config as settings
+from advsets import variants
 from advsets.code import code_version
 from advsets.aflite.settings import FilterSettings
 from advsets.errors import UserError, describe_os_error
@@ -16,7 +17,13 @@ try:
     config = settings.load_run_config(config)
     FIGURES = settings.load_figures(config)
     RUN = f"results/{config['run']}"
-    FilterSettings(**settings.part(config, "filter", without=["rounds_per_job"]))
+    FILTERS = {d: settings.filter_settings(config, d) for d in config["dataset_rows"]}
+    N_NODES = {d: settings.n_nodes(FILTERS[d]) for d in FILTERS}
+    ROUNDS_PER_JOB = {d: FILTERS[d].pop("rounds_per_job") for d in FILTERS}
+    for checked in FILTERS.values():
+        FilterSettings(**checked)
+    ENSEMBLES = variants.ensembles(config)
+    VARIANTS = variants.filter_variants(config)
     settings.write_run_config(config, Path(RUN))
 except UserError as error:
     raise WorkflowError(str(error)) from None
@@ -46,7 +53,6 @@ CLASSIFIER = [
 ]
 DRAWING = ["context", "frames", "inputs", "layout", "registry", "style"]
 GPU = 0 if config["device"] == "cpu" else 1
-N_NODES = -(-config["filter"]["max_rounds"] // config["filter"]["rounds_per_job"])
 
 
 def either(names):
@@ -57,20 +63,27 @@ def either(names):
 wildcard_constraints:
     dataset=either(DATASETS),
     model=either(MODELS),
-    adversary=either(config["adversaries"]),
+    adversary=either([*config["adversaries"], *ENSEMBLES]),
     evaluated_model=either(config["evaluated_models"]),
     role="adversary|evaluated_model",
     seed=r"\d+",
     node=r"\d{3}",
     split="train|evaluation",
     extension="pdf|png|csv",
+    setting=either(variants.VARIED),
+    value=r"[0-9][0-9.]*",
 
 
 def source_files(wildcards):
     """Local files that a data set is read from, so that an edit of one is noticed."""
-    source = DATASETS[wildcards.dataset]["source"]
-    keys = ("train", "evaluation", "train_labels", "evaluation_labels")
-    named = [source[key] for key in keys if source["kind"] == "file" and source[key]]
+    more = DATASETS[wildcards.dataset]["more_annotators"] or {"source": {"kind": None}}
+    keys = ("train", "evaluation", "train_labels", "evaluation_labels", "file")
+    named = [
+        source[key]
+        for source in (DATASETS[wildcards.dataset]["source"], more["source"])
+        for key in keys
+        if source["kind"] == "file" and source.get(key)
+    ]
     return [path for path in map(os.path.expandvars, named) if Path(path).is_file()]
 
 
@@ -97,6 +110,70 @@ def filtered_of(dataset, table="retained"):
     )
 
 
+def tuning_of(dataset, model):
+    """Fine-tuning settings of a model on a data set."""
+    return settings.fine_tune_settings(config, dataset, model)
+
+
+def gpus_of(model):
+    """GPUs of one job of a model."""
+    return GPU * MODELS[model]["gpus"]
+
+
+def chain_nodes(wildcards):
+    """Records of all nodes of one chain; their number is the data set's."""
+    numbers = range(N_NODES[wildcards.dataset] + 1)
+    return [f"{CHAIN}/nodes/{n:03d}.json".format(**wildcards) for n in numbers]
+
+
+def members_embeddings(wildcards):
+    """Embeddings of an adversary, or of each member of an ensemble, by split."""
+    members = ENSEMBLES.get(wildcards.adversary, {"members": [wildcards.adversary]})
+    return {
+        split: expand(
+            f"{RUN}/embeddings/{{dataset}}/{{member}}/seed{{seed}}/{split}.parquet",
+            dataset=wildcards.dataset,
+            member=members["members"],
+            seed=wildcards.seed,
+        )
+        for split in ("train", "evaluation")
+    }
+
+
+def combination_of(wildcards):
+    """How an ensemble's scores become one; `mean` of one adversary is its own."""
+    return ENSEMBLES.get(wildcards.adversary, {}).get("combination", "mean")
+
+
+def ensembles_of(dataset):
+    """Retained masks of every ensemble and seed."""
+    return expand(
+        f"{RUN}/aflite/{dataset}/{{adversary}}/seed{{seed}}/retained.parquet",
+        adversary=ENSEMBLES,
+        seed=SEEDS["adversary"],
+    )
+
+
+def variants_of(dataset):
+    """Retained masks of every filter with one setting changed."""
+    return [
+        f"{RUN}/sensitivity/{dataset}/{adversary}/{setting}/{value}/retained.parquet"
+        for adversary, setting, value in VARIANTS
+    ]
+
+
+def filter_variant(wildcards):
+    """Filter settings of a data set with one of them changed."""
+    changed = VARIANTS[wildcards.adversary, wildcards.setting, wildcards.value]
+    own = {} if wildcards.setting == "seed" else {wildcards.setting: changed}
+    return {**FILTERS[wildcards.dataset], **own}
+
+
+def seed_variant(wildcards):
+    """Seed of the filter's draws, the run's unless it is what changes."""
+    return int(wildcards.value) if wildcards.setting == "seed" else config["seed"]
+
+
 def previous_node(wildcards):
     """The node before this one, by its parts."""
     stem = f"{CHAIN}/nodes/{int(wildcards.node) - 1:03d}".format(**wildcards)
@@ -106,7 +183,7 @@ def previous_node(wildcards):
 def evaluation_params(wildcards):
     """What the evaluation must know besides its tables."""
     return {
-        "dataset_row": DATASETS[wildcards.dataset],
+        "dataset_row": DATASETS_READ[wildcards.dataset],
         "model_rows": MODELS,
         "model_runs": runs_of(config["evaluated_models"], "evaluated_model"),
         "adversary_runs": runs_of(config["adversaries"], "adversary"),

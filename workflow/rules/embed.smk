@@ -16,13 +16,13 @@ rule embed:
         ENV
     threads: config["threads"]["embed"]
     resources:
+        gpu=lambda wildcards: gpus_of(wildcards.adversary),
         **step_resources("embed", on_gpu=GPU > 0),
-        gpu=GPU,
     params:
         dtype=config["embed"]["dtype"],
-        max_length=lambda wildcards: settings.fine_tune_settings(
-            config, wildcards.adversary
-        )["max_length"],
+        max_length=lambda wildcards: tuning_of(wildcards.dataset, wildcards.adversary)[
+            "max_length"
+        ],
         code=code_version(
             "datasets/roles.py", "models/embed.py", "models/inference.py", *CLASSIFIER
         ),
@@ -46,11 +46,11 @@ rule predict:
         ENV
     threads: config["threads"]["embed"]
     resources:
+        gpu=lambda wildcards: gpus_of(wildcards.evaluated_model),
         **step_resources("embed", on_gpu=GPU > 0),
-        gpu=GPU,
     params:
-        max_length=lambda wildcards: settings.fine_tune_settings(
-            config, wildcards.evaluated_model
+        max_length=lambda wildcards: tuning_of(
+            wildcards.dataset, wildcards.evaluated_model
         )["max_length"],
         code=code_version("models/predict.py", "models/inference.py", *CLASSIFIER),
     message:

@@ -29,8 +29,8 @@ rule export_set:
             "seed": config["seed"],
             "adversary_seed": SEEDS["adversary"][0],
             "adversary_fraction": config["split"]["adversary_fraction"],
-            "filter": FILTER,
-            "fine_tune": settings.fine_tune_settings(config, wildcards.adversary),
+            "filter": FILTERS[wildcards.dataset],
+            "fine_tune": tuning_of(wildcards.dataset, wildcards.adversary),
         },
         code=code_version("export"),
     message:

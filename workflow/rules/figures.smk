@@ -33,7 +33,7 @@ for figure, row in FIGURES.items():
             dataset_rows=DATASETS,
             model_rows=MODELS,
             adversary_runs=runs_of(config["adversaries"], "adversary"),
-            threshold=config["filter"]["threshold"],
+            thresholds={d: FILTERS[d]["threshold"] for d in DATASETS},
             code=code_version(*(f"figures/{name}.py" for name in (figure, *DRAWING))),
         message:
             f"Drawing {figure}"

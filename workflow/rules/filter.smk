@@ -1,13 +1,12 @@
-# Needs: the embeddings of one adversary. Gives: one chain of nodes per data set, adversary and
-# seed, from state to state (nodes after the stop pass the state on), and its collected tables.
-EMBEDDINGS = f"{RUN}/embeddings/{{dataset}}/{{adversary}}/seed{{seed}}"
-FILTER = settings.part(config, "filter", without=["rounds_per_job"])
+# Needs: the embeddings of one adversary, or of each member of an ensemble. Gives: one chain of
+# nodes per data set, adversary (or ensemble) and seed, from state to state (nodes after the stop pass the state on), and its collected tables.
+
+FIRST_SEED = SEEDS["adversary"][0]
 
 
 rule filter_start:
     input:
-        train=f"{EMBEDDINGS}/train.parquet",
-        evaluation=f"{EMBEDDINGS}/evaluation.parquet",
+        unpack(members_embeddings),
     output:
         node=f"{CHAIN}/nodes/000.json",
         state=f"{CHAIN}/nodes/000.state.parquet",
@@ -21,10 +20,11 @@ rule filter_start:
     conda:
         ENV
     resources:
-        **step_resources("filter"),
+        **step_resources("filter", size=n_members),
     params:
-        settings=FILTER,
+        settings=lambda wildcards: FILTERS[wildcards.dataset],
         seed=config["seed"],
+        combination=combination_of,
         code=code_version("aflite", "seeding.py"),
     message:
         "Checking embeddings of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
@@ -35,8 +35,7 @@ rule filter_start:
 rule filter_rounds:
     input:
         unpack(previous_node),
-        train=f"{EMBEDDINGS}/train.parquet",
-        evaluation=f"{EMBEDDINGS}/evaluation.parquet",
+        unpack(members_embeddings),
     output:
         node=f"{CHAIN}/nodes/{{node}}.json",
         state=f"{CHAIN}/nodes/{{node}}.state.parquet",
@@ -53,9 +52,9 @@ rule filter_rounds:
         ENV
     threads: config["threads"]["filter"]
     resources:
-        **step_resources("filter", times=rounds_in_node),
+        **step_resources("filter", times=rounds_in_node, size=n_members),
     params:
-        rounds_per_job=config["filter"]["rounds_per_job"],
+        rounds_per_job=lambda wildcards: ROUNDS_PER_JOB[wildcards.dataset],
         code=code_version("aflite", "seeding.py"),
     message:
         "Filtering {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}, node {wildcards.node}"
@@ -65,11 +64,7 @@ rule filter_rounds:
 
 rule filter_collect:
     input:
-        expand(
-            f"{CHAIN}/nodes/{{node}}.json",
-            node=[f"{n:03d}" for n in range(N_NODES + 1)],
-            allow_missing=True,
-        ),
+        chain_nodes,
     output:
         retained=f"{CHAIN}/retained.parquet",
         retained_train=f"{CHAIN}/retained_train.parquet",
@@ -84,17 +79,42 @@ rule filter_collect:
     conda:
         ENV
     resources:
-        **step_resources("filter"),
+        **step_resources("filter", size=n_members),
     params:
         code=code_version(
             "aflite/chain.py",
             "aflite/nodes.py",
             "aflite/rounds.py",
             "aflite/state.py",
-            "tables.py",
+            "tables",
             "io.py",
         ),
     message:
         "Collecting the rounds of {wildcards.dataset} by {wildcards.adversary}, seed {wildcards.seed}"
     script:
         "../scripts/filter_collect.py"
+
+
+rule filter_variant:
+    input:
+        train=f"{RUN}/embeddings/{{dataset}}/{{adversary}}/seed{FIRST_SEED}/train.parquet",
+        evaluation=f"{RUN}/embeddings/{{dataset}}/{{adversary}}/seed{FIRST_SEED}/evaluation.parquet",
+    output:
+        retained=f"{RUN}/sensitivity/{{dataset}}/{{adversary}}/{{setting}}/{{value}}/retained.parquet",
+    log:
+        f"{RUN}/logs/filter_variant/{{dataset}}/{{adversary}}/{{setting}}/{{value}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/filter_variant/{{dataset}}/{{adversary}}/{{setting}}/{{value}}.tsv"
+    conda:
+        ENV
+    threads: config["threads"]["filter"]
+    resources:
+        **step_resources("filter", times=rounds_of_variant),
+    params:
+        settings=filter_variant,
+        seed=seed_variant,
+        code=code_version("aflite", "seeding.py"),
+    message:
+        "Filtering {wildcards.dataset} by {wildcards.adversary} with {wildcards.setting} {wildcards.value}"
+    script:
+        "../scripts/filter_variant.py"

@@ -19,12 +19,14 @@ rule fine_tune:
         ENV
     threads: config["threads"]["fine_tune"]
     resources:
+        gpu=lambda wildcards: gpus_of(wildcards.model),
         **step_resources("fine_tune", on_gpu=GPU > 0),
-        gpu=GPU,
     params:
         dataset=lambda wildcards: DATASETS_READ[wildcards.dataset],
         model=lambda wildcards: MODELS_READ[wildcards.model],
-        settings=lambda wildcards: settings.fine_tune_settings(config, wildcards.model),
+        settings=lambda wildcards: settings.without_memory(
+            tuning_of(wildcards.dataset, wildcards.model)
+        ),
         evaluated_model_train=config["split"]["evaluated_model_train"],
         code=code_version(
             "datasets/roles.py",

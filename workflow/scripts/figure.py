@@ -22,7 +22,7 @@ def main() -> None:
         context = FigureContext.from_rows(
             [DatasetRow.from_config(name, row) for name, row in params.dataset_rows.items()],
             [ModelRow.from_config(name, row) for name, row in params.model_rows.items()],
-            params.threshold,
+            params.thresholds,
         )
         paths = {name: [files] if isinstance(files, str) else list(files) for name, files in snakemake.input.items()}
         tables = read_tables(paths, list(params.dataset_rows), params.adversary_runs)

@@ -18,8 +18,8 @@ def main() -> None:
 
         run_node(
             Path(snakemake.input.previous).with_suffix(""),
-            Path(snakemake.input.train),
-            Path(snakemake.input.evaluation),
+            list(map(Path, snakemake.input.train)),
+            list(map(Path, snakemake.input.evaluation)),
             Path(snakemake.output.node).with_suffix(""),
             n_rounds=snakemake.params.rounds_per_job,
             threads=snakemake.threads,

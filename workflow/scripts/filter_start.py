@@ -17,11 +17,12 @@ def main() -> None:
         from advsets.aflite.chain import start_node
 
         start_node(
-            Path(snakemake.input.train),
-            Path(snakemake.input.evaluation),
+            list(map(Path, snakemake.input.train)),
+            list(map(Path, snakemake.input.evaluation)),
             Path(snakemake.output.node).with_suffix(""),
             settings=snakemake.params.settings,
             seed=snakemake.params.seed,
+            combination=snakemake.params.combination,
         )
 
 

@@ -3,6 +3,7 @@
 | output | content |
 |---|---|
 | train, evaluation | one row per example (table `examples`) |
+| more_annotators | counts of labels that others gave to evaluation rows (table `more_annotators`) |
 | dropped | rows dropped or counted, by reason (table `dropped`) |
 """
 

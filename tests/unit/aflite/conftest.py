@@ -62,3 +62,25 @@ def files(tmp_path: Path, make_rows: Callable[..., Any], write_rows: Callable[..
     """Embeddings of 150 training rows and 60 evaluation rows."""
     train = write_rows(tmp_path / "train.parquet", *make_rows(150))
     return train, write_rows(tmp_path / "evaluation.parquet", *make_rows(60, seed=3))
+
+
+@pytest.fixture
+def member_files(write_rows: Callable[..., Path]) -> Callable[..., tuple[Path, Path]]:
+    """`member_files(folder, seed, informative)`: train and evaluation files of one representation of fixed rows.
+
+    Labels and ids are the same for every seed; they show in feature `informative` alone.
+    """
+
+    def build(
+        folder: Path, seed: int, informative: int = 0, n_train: int = 120, flip: bool = False
+    ) -> tuple[Path, Path]:
+        folder.mkdir()
+        files = []
+        for split, n in (("train", n_train), ("evaluation", 60)):
+            y = np.random.default_rng(n).integers(2, size=n)
+            X = np.random.default_rng([seed, n]).normal(size=(n, 4)).astype(np.float32)
+            X[:, informative] += 2.0 * y - 1.0
+            files.append(write_rows(folder / f"{split}.parquet", X, 1 - y if flip else y))
+        return files[0], files[1]
+
+    return build

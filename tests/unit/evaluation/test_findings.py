@@ -162,7 +162,9 @@ def test_shown_to_people(make_study: Make) -> None:
 def test_every_table_is_written_and_shuffled_files_give_equal_ones(make_study: Make, tmp_path: Path) -> None:
     study = world(make_study, 1.0, label_count=[[3, 2]] * N)
     write_tables(study, {name: tmp_path / "first" / f"{name}.parquet" for name in MAKERS})
-    for path in [study.inputs.examples, *study.inputs.predictions.values(), *study.inputs.retained.values()]:
+    inputs = study.inputs
+    tables = (inputs.predictions, inputs.retained, inputs.round_scores)
+    for path in [inputs.examples, *(path for paths in tables for path in paths.values())]:
         pl.read_parquet(path).sample(fraction=1, shuffle=True, seed=1).write_parquet(path)
     again = Study(
         type(study.inputs)(**{f: getattr(study.inputs, f) for f in study.inputs.__dataclass_fields__}), study.settings
@@ -179,6 +181,7 @@ def test_a_study_is_made_from_configured_rows(make_study: Make) -> None:
     dataset = SimpleNamespace(name="toy", label_order=("no", "yes"))
     models = [SimpleNamespace(name="a", family="f"), SimpleNamespace(name="b", family="f")]
     settings = {"n_bootstrap": 5, "confidence": 0.9, "n_random_subsets": 5, "n_agreement_bins": 2, "seed": 1}
+    settings["n_predictability_bins"] = 2
     study = study_of(dataset, models, inputs.examples, inputs.predictions, inputs.retained, settings)
     assert study.inputs.relation("a", "b") == "same_family"
     assert MAKERS["ranks"](study)["accuracy_filtered"].to_list() == [1.0]

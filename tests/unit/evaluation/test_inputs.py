@@ -77,9 +77,17 @@ def test_relations(make_study: Make) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("n_bootstrap", 0), ("n_random_subsets", 0), ("n_agreement_bins", 0), ("confidence", 1.0), ("confidence", 0.0)],
+    [
+        ("n_bootstrap", 0),
+        ("n_random_subsets", 0),
+        ("n_agreement_bins", 0),
+        ("n_predictability_bins", 0),
+        ("confidence", 1.0),
+        ("confidence", 0.0),
+    ],
 )
 def test_settings_name_the_key(key: str, value: float) -> None:
-    good = {"n_bootstrap": 9, "confidence": 0.9, "n_random_subsets": 9, "n_agreement_bins": 3, "seed": 0}
+    good = {"n_bootstrap": 9, "confidence": 0.9, "n_random_subsets": 9, "seed": 0}
+    good |= {"n_agreement_bins": 3, "n_predictability_bins": 3}
     with pytest.raises(UserError, match=rf"^{key}: {value}; allowed"):
         EvaluateSettings(**{**good, key: value})

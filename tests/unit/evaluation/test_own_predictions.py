@@ -19,7 +19,9 @@ from advsets.evaluation.settings import EvaluateSettings
 from advsets.io import read_table, write_table
 from advsets.seeding import rng_for
 
-SETTINGS = EvaluateSettings(n_bootstrap=200, confidence=0.9, n_random_subsets=50, n_agreement_bins=1, seed=0)
+SETTINGS = EvaluateSettings(
+    n_bootstrap=200, confidence=0.9, n_random_subsets=50, n_agreement_bins=1, n_predictability_bins=1, seed=0
+)
 IDS = ["e1", "e2", "e3", "e4"]
 GOLD = ["yes", "no", "yes", "no"]
 PREDICTED = ["yes", "no", "no", "yes"]

@@ -33,7 +33,7 @@ def planted(seed: int, own_effect: float, n: int = 4000, family_effect: float = 
     inputs.__dict__["frame"] = pl.DataFrame({"example_id": ids, "label": ["no"] * n})
     inputs.__dict__["correct"] = rng.random((n, 5)) < 1 / (1 + np.exp(-odds))
     inputs.__dict__["masks"] = kept_by[:, None] == np.arange(5)
-    return Study(inputs, EvaluateSettings(300, 0.95, 2, 2, 0))
+    return Study(inputs, EvaluateSettings(300, 0.95, 2, 2, 2, 0))
 
 
 def row(study: Study, relation: str = "self") -> dict:

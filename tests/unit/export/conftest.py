@@ -27,6 +27,9 @@ NLI = {
     "citation": '@article{x,\n  title={Über: "naïve" – # tests}\n}',
     "homepage": "https://example.org/data?x=1#top",
     "language": "en",
+    "more_annotators": None,
+    "filter": {},
+    "fine_tune": {},
 }
 MODEL = {
     "title": "Mini: 'small' model",

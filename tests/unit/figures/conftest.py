@@ -46,6 +46,7 @@ class Study:
             model_titles=titles,
             families={m: m.split("-")[0] for m in self.models},
             label_orders={d: LABELS for d in self.datasets},
+            thresholds=dict.fromkeys(self.datasets, 0.75),
         )
 
     def accuracy(self, model: str) -> float:
@@ -350,7 +351,184 @@ def _findings(study: Study, dataset: str) -> list[dict]:
     ]
 
 
+def _soft_scores(study: Study, dataset: str) -> list[dict]:
+    if _measure(study, dataset) != "agreement":
+        return []
+    rows = []
+    for annotators, n_full in (("own", study.n_full), ("more_annotators", study.n_full // 6)):
+        if annotators == "more_annotators" and dataset != "snli":
+            continue
+        for model in study.models:
+            runs = [("full_set", None, None, n_full, 0.0)]
+            for adversary in study.adversaries:
+                for seed in study.seeds:
+                    n = study.n_kept(adversary, seed) * n_full // study.n_full
+                    runs += [("filtered", adversary, seed, n, 0.06), ("random_subset", adversary, seed, n, 0.0)]
+            for subset, adversary, seed, n, shift in runs:
+                row = {
+                    "dataset": dataset,
+                    "annotators": annotators,
+                    "subset": subset,
+                    "adversary": adversary,
+                    "adversary_seed": seed,
+                    "evaluated_model": model,
+                    "n_examples": n,
+                    "n_majority": n,
+                }
+                away = 1 - study.accuracy(model) + shift + 0.01 * _noise("soft", str(adversary), str(seed), model)
+                for name, value in {
+                    "js_distance": 0.15 + away / 2,
+                    "kl_nats": 0.2 + 2 * away,
+                    "cross_entropy_nats": 0.9 + 2 * away,
+                    "majority_accuracy": 1 - away,
+                }.items():
+                    half = 0.5 / math.sqrt(max(n, 1))
+                    row |= {
+                        name: value if n else None,
+                        f"{name}_low": value - half if n else None,
+                        f"{name}_high": value + half if n else None,
+                    }
+                rows.append(row)
+    return rows
+
+
+def _bounds(name: str, value: float | None, half: float) -> dict[str, float | None]:
+    ends = (None, None) if value is None else (value - half, value + half)
+    return {name: value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+
+
+def _summary(value: float | None, tau: float | None) -> dict[str, float | None]:
+    change = None if tau is None else 2 * (1 - tau)
+    return {**_bounds("accuracy_mean", value, 0.03), **_bounds("tau_b", tau, 0.15), "rank_change_mean": change}
+
+
+def _runs_of(study: Study) -> list[tuple[str, int]]:
+    return [(a, s) for a in study.adversaries for s in study.seeds]
+
+
+def _accuracy_by_predictability(study: Study, dataset: str) -> list[dict]:
+    return [
+        {
+            "dataset": dataset,
+            "adversary": adversary,
+            "adversary_seed": seed,
+            "evaluated_model": model,
+            "relation": study.relation(adversary, model),
+            "bin_low": b / 5,
+            "bin_high": (b + 1) / 5,
+            "n_examples": 0 if b == 2 else 100 + b,
+            **_bounds("accuracy", None if b == 2 else min(0.1 + 0.17 * b + study.accuracy(model) / 5, 1), 0.04),
+        }
+        for adversary, seed in _runs_of(study)
+        for model in study.models
+        for b in range(5)
+    ]
+
+
+def _agreement_matched(study: Study, dataset: str) -> list[dict]:
+    shifts = {"full_set": 0.0, "retained": 0.3, "matched": 0.22, "agreement_weighted": 0.27}
+    return [
+        {
+            "dataset": dataset,
+            "adversary": adversary,
+            "adversary_seed": seed,
+            "weighting": weighting,
+            "measure": "agreement",
+            "n_examples": study.n_full if weighting == "full_set" else study.n_kept(adversary, seed),
+            "agreement_mean": 0.8 - shift / 3,
+            **_summary(0.75 - shift * study.accuracy(adversary), 1 - shift),
+        }
+        for adversary, seed in (_runs_of(study) if _measure(study, dataset) != "none" else ())
+        for weighting, shift in shifts.items()
+    ]
+
+
+_METHODS = ("full_set", "weighted", "weighted_by_family", "mean_rank", "bradley_terry")
+
+
+def _methods_of(study: Study) -> list[tuple[str, str | None, int | None]]:
+    return [*((m, None, None) for m in _METHODS), *(("single_adversary", a, s) for a, s in _runs_of(study))]
+
+
+def _aggregate_ranks(study: Study, dataset: str) -> list[dict]:
+    rows = []
+    for method, adversary, seed in _methods_of(study):
+        for i, model in enumerate(study.models):
+            rank = len(study.models) - i
+            bounds = _bounds("score", study.accuracy(model), 0.05) | _bounds("rank", float(rank), 1.0)
+            keys = {"dataset": dataset, "method": method, "adversary": adversary, "adversary_seed": seed}
+            rows.append({**keys, "evaluated_model": model, **bounds})
+    return rows
+
+
+def _aggregate_stability(study: Study, dataset: str) -> list[dict]:
+    return [
+        {
+            "dataset": dataset,
+            "method": method,
+            "adversary": adversary,
+            "adversary_seed": seed,
+            "tau_b_full_set": 0.7,
+            "tau_b_draws_mean": 0.6 + 0.01 * i,
+            "tau_b_draws_low": 0.4,
+            "tau_b_draws_high": 0.9,
+            "tau_b_unseen": None if len(study.adversaries) == 1 else 0.5,
+        }
+        for i, (method, adversary, seed) in enumerate(_methods_of(study))
+    ]
+
+
+def _ensembles(study: Study, dataset: str) -> list[dict]:
+    filters = [(a, "single", [a], s) for a, s in _runs_of(study)]
+    filters += [("single adversaries, mean", "single", [], s) for s in study.seeds]
+    every = list(study.adversaries)
+    filters += [(n, k, every, s) for n, k in (("all", "mean"), ("lowest", "minimum")) for s in study.seeds]
+    return [
+        {
+            "dataset": dataset,
+            "filter": name,
+            "kind": kind,
+            "adversary_seed": seed,
+            "members": members,
+            "n_retained": study.n_kept(name, seed) if name in study.adversaries else None,
+            "n_examples": 700,
+            **_summary(0.6, 0.5 if members else None),
+            "accuracy_members": 0.5,
+            "accuracy_others": 0.6,
+            **_bounds("own_excess", None if members == every else -0.2, 0.1),
+        }
+        for name, kind, members, seed in filters
+    ]
+
+
+def _sensitivity(study: Study, dataset: str) -> list[dict]:
+    values = [("base", ""), ("threshold", "0.7"), ("threshold", "0.8"), ("n_partitions", "128"), ("seed", "3")]
+    return [
+        {
+            "dataset": dataset,
+            "adversary": adversary,
+            "setting": setting,
+            "value": value,
+            "n_retained": 300,
+            "n_retained_base": 310,
+            "jaccard": 1.0 if setting == "base" else 0.8,
+            "jaccard_random_mean": 0.17,
+            "jaccard_random_low": 0.15,
+            "jaccard_random_high": 0.2,
+            **_summary(0.5 + 0.02 * i, 0.6),
+        }
+        for adversary in study.adversaries[:2]
+        for i, (setting, value) in enumerate(values)
+    ]
+
+
 _BUILDERS = {
+    "accuracy_by_predictability": _accuracy_by_predictability,
+    "agreement_matched": _agreement_matched,
+    "aggregate_ranks": _aggregate_ranks,
+    "aggregate_stability": _aggregate_stability,
+    "ensembles": _ensembles,
+    "sensitivity": _sensitivity,
     "accuracy": _accuracy,
     "ranks": _ranks,
     "rank_stability": _rank_stability,
@@ -358,6 +536,7 @@ _BUILDERS = {
     "penalty": _penalty,
     "agreement": _agreement,
     "agreement_histogram": _agreement_histogram,
+    "soft_scores": _soft_scores,
     "findings": _findings,
 }
 

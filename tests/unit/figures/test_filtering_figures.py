@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+
 import polars as pl
 import pytest
 from matplotlib.collections import PathCollection
@@ -92,7 +95,7 @@ def test_histograms_are_the_data(drawn, cases, by_gid) -> None:
     kept, gone = (by_gid(figure, gid, StepPatch) for gid in ("retained", "removed"))
     assert len(kept) == len(gone) == len(panels)
     assert len(by_gid(figure, "threshold", Line2D)) == len(panels)
-    assert {line.get_xdata()[0] for line in by_gid(figure, "threshold", Line2D)} == {cases["small"].context().threshold}
+    assert {line.get_xdata()[0] for line in by_gid(figure, "threshold", Line2D)} == {0.75}
     for (adversary, number), low, high in zip(panels, kept, gone, strict=True):
         rows = data.filter((pl.col("adversary") == adversary) & (pl.col("filtering_round") == number))
         n = rows["n_retained"].sum() + rows["n_removed"].sum()
@@ -100,6 +103,15 @@ def test_histograms_are_the_data(drawn, cases, by_gid) -> None:
         assert high.get_data().baseline == pytest.approx((rows["n_retained"] / n).to_list())
         assert high.get_data().values == pytest.approx(((rows["n_retained"] + rows["n_removed"]) / n).to_list())
         assert f"round {number} (n = {n:,})" in low.axes.get_title(loc="left")
+
+
+def test_each_data_set_has_its_own_threshold(tables_of, cases, by_gid) -> None:
+    context = dataclasses.replace(cases["seeds"].context(), thresholds={"reviews": 0.75, "snli": 0.6})
+    figure, data = registry.draw("predictability_histogram", tables_of("seeds"), context)
+    panels = data.select("dataset", "adversary", "filtering_round").unique()["dataset"].value_counts()
+    found = collections.Counter(line.get_xdata()[0] for line in by_gid(figure, "threshold", Line2D))
+    assert found == {context.thresholds[name]: n for name, n in panels.rows()}
+    assert any(text.get_text() == "threshold (60 %, 75 %)" for text in figure.findobj(Text))
 
 
 def test_all_rows_of_a_round_are_counted(drawn, tables_of) -> None:

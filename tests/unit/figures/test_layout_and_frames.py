@@ -84,7 +84,7 @@ def dataset_row(**changes) -> DatasetRow:
         "language": "en",
     }
     known = DatasetRow.__dataclass_fields__
-    extra = {"other_labels": [], "evaluation_columns": {}}
+    extra = {"other_labels": [], "evaluation_columns": {}, "more_annotators": None, "filter": {}, "fine_tune": {}}
     return DatasetRow.from_config("reviews", {**row, **{k: v for k, v in extra.items() if k in known}, **changes})
 
 
@@ -111,16 +111,18 @@ def model_row(name: str, title: str) -> ModelRow:
 
 
 def test_context_of_rows() -> None:
-    context = FigureContext.from_rows([dataset_row()], [model_row("b", "B model"), model_row("a", "")], 0.6)
+    context = FigureContext.from_rows(
+        [dataset_row()], [model_row("b", "B model"), model_row("a", "")], {"reviews": 0.6}
+    )
     assert context.dataset_title("reviews") == "Reviews" and context.dataset_title("else") == "else"
     assert (context.model_title("b"), context.model_title("a")) == ("B model", "a")
     assert context.order_models(["a", "b", "0"]) == ["b", "a", "0"]
     assert context.order_labels("reviews", ["other", "good", "bad"]) == ["bad", "good", "other"]
     assert context.chance("reviews") == 0.5 and context.chance("else") is None
-    assert context.threshold == 0.6 and context.families == {"a": "mini", "b": "mini"}
+    assert context.thresholds == {"reviews": 0.6} and context.families == {"a": "mini", "b": "mini"}
     multiple_choice = dataset_row(label_order=[], task="multiple_choice")
-    assert FigureContext.from_rows([multiple_choice], [], 0.6).chance("reviews") is None
-    by_hand = FigureContext.from_rows([multiple_choice], [], 0.6, {"reviews": ("0", "1", "2", "3")})
+    assert FigureContext.from_rows([multiple_choice], [], {}).chance("reviews") is None
+    by_hand = FigureContext.from_rows([multiple_choice], [], {}, {"reviews": ("0", "1", "2", "3")})
     assert by_hand.chance("reviews") == 0.25
 
 

@@ -18,14 +18,22 @@ NAMES = [
     "agreement",
     "penalty",
     "findings",
+    "soft_scores",
+    "accuracy_by_predictability",
+    "agreement_matched",
+    "aggregate_ranks",
+    "ensembles",
+    "sensitivity",
 ]
 CHECKS = [
     *((name, "base") for name in NAMES),
-    *((name, "many") for name in NAMES[:4]),
+    *((name, "many") for name in (*NAMES[:4], *NAMES[-5:])),
     ("accuracy_by_adversary_strength", "empty"),
     ("accuracy_drop_heatmap", "one_model"),
     ("rank_bump_chart", "tied"),
     ("agreement", "mixed"),
+    ("soft_scores", "many"),
+    ("soft_scores", "mixed"),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
-from advsets.stats.divergence import SMALLEST_PROBABILITY, cross_entropy_nats, js_distance, normalised
+from advsets.stats.divergence import SMALLEST_PROBABILITY, cross_entropy_nats, js_distance, kl_nats, normalised
 
 
 def test_js_distance_equals_scipy() -> None:
@@ -26,6 +26,16 @@ def test_js_distance_limits() -> None:
 def test_cross_entropy_is_entropy_plus_divergence() -> None:
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
     assert cross_entropy_nats(p, q) == pytest.approx(entropy(p) + entropy(p, q))
+
+
+def test_divergence_of_annotators_from_the_model_equals_scipy() -> None:
+    rng = np.random.default_rng(1)
+    p, q = rng.dirichlet(np.ones(3), 50), rng.dirichlet(np.ones(3), 50)
+    p[:5, 0] = 0
+    p = normalised(p)
+    np.testing.assert_allclose(kl_nats(p, q), entropy(p, q, axis=1), atol=1e-12)
+    assert kl_nats([1.0, 0.0], [0.0, 1.0]) == pytest.approx(-np.log(SMALLEST_PROBABILITY))
+    assert kl_nats([0.3, 0.7], [0.3, 0.7]) == 0
 
 
 def test_cross_entropy_stays_finite_at_zero() -> None:

@@ -28,21 +28,42 @@ if TYPE_CHECKING:
     from advsets.aflite.state import FilterState
 
 
-def start_node(train: Path, evaluation: Path | None, out_prefix: Path, *, settings: dict[str, Any], seed: int) -> None:
+def start_node(
+    train: Path | Sequence[Path],
+    evaluation: Path | Sequence[Path] | None,
+    out_prefix: Path,
+    *,
+    settings: dict[str, Any],
+    seed: int,
+    combination: str = "mean",
+) -> None:
     """Check the embeddings and write the first node: every row retained, no round run.
+
+    Parameters
+    ----------
+    train, evaluation : Path or sequence of Path
+        Embeddings of one adversary, or of each member of an ensemble, in the same order.
+    combination : {"mean", "minimum"}
+        How an ensemble's scores become one, see `advsets.aflite.ensemble`.
 
     Raises
     ------
     UserError
         If files or settings cannot be used.
     """
-    from advsets.aflite.data import load
+    from advsets.aflite.data import load_members
     from advsets.aflite.nodes import start_record, write_node
     from advsets.aflite.rounds import start_state
     from advsets.aflite.settings import FilterSettings
 
     checked = FilterSettings(**settings)
-    data = load(train, evaluation, standardise=checked.standardise, use_groups=checked.use_groups)
+    data = load_members(
+        train,
+        evaluation,
+        standardise=checked.standardise,
+        use_groups=checked.use_groups,
+        combination=combination,
+    )
     counts = checked.resolve(len(data.train.ids), len(data.evaluation.ids))
     state = start_state(data, counts)
     write_node(out_prefix, data, state, [], start_record(data, checked, counts, seed))
@@ -50,8 +71,8 @@ def start_node(train: Path, evaluation: Path | None, out_prefix: Path, *, settin
 
 def run_node(
     previous: Path,
-    train: Path,
-    evaluation: Path | None,
+    train: Path | Sequence[Path],
+    evaluation: Path | Sequence[Path] | None,
     out_prefix: Path,
     *,
     n_rounds: int,
@@ -61,7 +82,7 @@ def run_node(
 ) -> None:
     """Run up to `n_rounds` rounds after node `previous`, or pass its state on if filtering has ended.
 
-    Settings and seed are those of the first node. How rounds are bundled into nodes changes no table.
+    Settings, seed and combination are those of the first node. How rounds are bundled into nodes changes no table.
     With `code`, a hash of the code that rounds depend on, the node is kept until the chain is
     collected, and taken from there if it is asked for again (see `advsets.aflite.kept`).
     """
@@ -72,18 +93,24 @@ def run_node(
     key = None
     if code is not None:
         before = [node_file(previous, "json"), node_file(previous, "state.parquet")]
-        key = kept.key_of(before, [path for path in (train, evaluation) if path], n_rounds, device, code)
+        key = kept.key_of(before, [*_paths(train), *_paths(evaluation)], n_rounds, device, code)
         if kept.take(out_prefix, key):
             print(f"advsets: {out_prefix}: kept from an attempt that did not end", file=sys.stderr)
             return
     from advsets.aflite.compute import resolve_device, thread_limit
-    from advsets.aflite.data import load
+    from advsets.aflite.data import load_members
     from advsets.aflite.nodes import write_node
     from advsets.aflite.rounds import run_rounds
     from advsets.aflite.settings import Counts, FilterSettings
 
     settings, counts, seed = FilterSettings(**record["settings"]), Counts(**record["counts"]), record["seed"]
-    data = load(train, evaluation, standardise=settings.standardise, use_groups=settings.use_groups)
+    data = load_members(
+        train,
+        evaluation,
+        standardise=settings.standardise,
+        use_groups=settings.use_groups,
+        combination=record.get("combination", "mean"),
+    )
     state = _read_state(previous, record, data)
     place = resolve_device(device)
     with thread_limit(threads):
@@ -129,3 +156,9 @@ def _read_state(previous: Path, record: dict[str, Any], data: FilterData) -> Fil
     return FilterState.from_frame(
         frame, data.train.ids, data.evaluation.ids, record["filtering_round"], record["stop_reason"]
     )
+
+
+def _paths(given: Path | Sequence[Path] | None) -> list[Path]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, Path) else list(given)

@@ -27,8 +27,16 @@ def start_record(data: FilterData, settings: FilterSettings, counts: Counts, see
         "settings": settings.to_json(),
         "seed": int(seed),
         "counts": counts.to_json(),
-        "standardisation": standardisation_json(data),
+        **_standardisation_record(data),
     }
+
+
+def _standardisation_record(data: FilterData) -> dict[str, Any]:
+    """Key `standardisation`, or for an ensemble `combination` and each member's own in `members`."""
+    if len(data.members) == 1:
+        return {"standardisation": standardisation_json(data)}
+    members = [{"standardisation": standardisation_json(member)} for member in data.members]
+    return {"combination": data.combination, "members": members}
 
 
 def standardisation_json(data: FilterData) -> dict[str, list[float]] | None:

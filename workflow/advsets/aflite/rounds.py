@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from advsets.aflite.compute import devices_of
 from advsets.aflite.data import FilterData
+from advsets.aflite.ensemble import combine
 from advsets.aflite.logreg import Fits, fit_classifiers
 from advsets.aflite.partitions import check_groups, draw_masks, label_quotas
 from advsets.aflite.removal import Removal, RowScores, decide
@@ -69,8 +70,7 @@ def run_rounds(
     """Run rounds until filtering stops, or `n_rounds` of them; `data` lets go of removed rows on the way."""
     done = 0
     while state.stop_reason is None and (n_rounds is None or done < n_rounds):
-        for name in SPLITS:
-            data.split(name).shrink(np.flatnonzero(state.split(name).retained))
+        data.shrink(*(np.flatnonzero(state.split(name).retained) for name in SPLITS))
         result = run_round(state, data, settings, counts, seed, device=device)
         state = result.state
         done += 1
@@ -112,13 +112,8 @@ def run_round(
     rows = {name: np.flatnonzero(state.split(name).retained) for name in SPLITS}
     _check_labels(data, rows["train"], filtering_round)
     masks = _draw(data, rows["train"], settings, counts, seed, filtering_round)
-    fits = _fit(data, rows["train"], masks, settings, device)
-    usable = _usable(fits, filtering_round)
-    held_out = np.logical_not(masks, out=masks)
-    scores = {
-        "train": _score(data, "train", rows, fits, usable, held_out, device),
-        "evaluation": _score(data, "evaluation", rows, fits, usable, None, device),
-    }
+    measured = [_measure(member, rows, masks, settings, filtering_round, device) for member in data.members]
+    scores = {name: combine([found.scores[name] for found in measured], data.combination) for name in SPLITS}
     removal = decide(data, settings, counts, seed, filtering_round, scores["train"], scores["evaluation"])
     new_state = FilterState(
         _after(state.train, scores["train"], removal.train, filtering_round),
@@ -129,9 +124,9 @@ def run_round(
     line = {
         "filtering_round": filtering_round,
         **_count_line(scores["train"], scores["evaluation"], removal),
-        "n_partitions": settings.n_partitions,
+        "n_partitions": settings.n_partitions * len(data.members),
         "train_size": counts.train_size,
-        **_solver_line(fits),
+        **_solver_line([found.fits for found in measured]),
         "stop_reason": removal.stop_reason,
         "duration_s": time.perf_counter() - started,
     }
@@ -179,6 +174,25 @@ def _draw(
         filtering_round=filtering_round,
         groups=None if split.groups is None else split.groups[rows],
         group_hashes=split.group_hashes,
+    )
+
+
+class _Measured(NamedTuple):
+    """Fits of one member of the filter, and its scores by split."""
+
+    fits: Fits
+    scores: dict[str, RowScores]
+
+
+def _measure(
+    member: FilterData, rows: dict[str, Ints], masks: Bools, settings: FilterSettings, filtering_round: int, device: str
+) -> _Measured:
+    """Fit the classifiers of one member and score the rows of both splits."""
+    fits = _fit(member, rows["train"], masks, settings, device)
+    usable = _usable(fits, filtering_round)
+    train = _score(member, "train", rows, fits, usable, ~masks, device)
+    return _Measured(
+        fits, {"train": train, "evaluation": _score(member, "evaluation", rows, fits, usable, None, device)}
     )
 
 
@@ -252,14 +266,16 @@ def _count_line(train: RowScores, evaluation: RowScores, removal: Removal) -> di
     }
 
 
-def _solver_line(fits: Fits) -> dict[str, Any]:
-    norms = fits.gradient_norm[torch.isfinite(fits.gradient_norm)]
+def _solver_line(fits: Sequence[Fits]) -> dict[str, Any]:
+    norms = torch.cat([found.gradient_norm for found in fits])
+    norms = norms[torch.isfinite(norms)]
+    status = [name for found in fits for name in found.status]
     return {
-        "n_converged": fits.status.count("converged"),
-        "n_stopped": fits.status.count("stopped"),
-        "n_failed": fits.status.count("failed"),
+        "n_converged": status.count("converged"),
+        "n_stopped": status.count("stopped"),
+        "n_failed": status.count("failed"),
         "max_gradient_norm": float(norms.max()) if len(norms) else math.nan,
-        "n_passes": int(fits.n_passes),
+        "n_passes": sum(int(found.n_passes) for found in fits),
     }
 
 

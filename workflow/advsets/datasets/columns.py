@@ -126,7 +126,7 @@ def _strings(table: RawTable, spec: Any, purpose: str) -> list[str | None]:
     """One string per row: the column's value, several joined by a space; None where one is missing."""
     if spec is None:
         return [None] * table.n_rows
-    columns = [_column_texts(table, name, purpose) for name in _as_list(spec)]
+    columns = [column_texts(table, name, purpose) for name in _as_list(spec)]
     if len(columns) == 1:
         return columns[0]
     return [
@@ -135,7 +135,7 @@ def _strings(table: RawTable, spec: Any, purpose: str) -> list[str | None]:
     ]
 
 
-def _column_texts(table: RawTable, name: str, purpose: str) -> list[str | None]:
+def column_texts(table: RawTable, name: str, purpose: str) -> list[str | None]:
     """Values of a column as text; what is neither text nor number raises `UserError` with its place."""
     return [_text(value) for value in _scalars(table, name, purpose)]
 
@@ -175,7 +175,7 @@ def _candidates(table: RawTable, spec: Any) -> list[list[str | None]]:
     if isinstance(spec, str):
         rows = [_decoded(value) for value in table.column(spec, "candidates")]
     else:
-        rows = [list(v) for v in zip(*(_column_texts(table, n, "candidates") for n in _as_list(spec)), strict=True)]
+        rows = [list(v) for v in zip(*(column_texts(table, n, "candidates") for n in _as_list(spec)), strict=True)]
     for i, answers in enumerate(rows):
         if not isinstance(answers, list):
             raise UserError(

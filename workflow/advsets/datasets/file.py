@@ -33,7 +33,7 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
 def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
     """Tables of the recorded files, which must not have changed since."""
     for entry in record["files"]:
-        _check_unchanged(entry, folder)
+        check_unchanged(entry, folder)
     paths = {entry["key"]: Path(entry["name"]) for entry in record["files"]}
     if "evaluation" not in paths and row.evaluation_split in saved_splits(paths["train"]):
         paths["evaluation"] = paths["train"]
@@ -58,7 +58,8 @@ def _unusable(path: Path, where: str) -> UserError:
     )
 
 
-def _check_unchanged(entry: dict[str, Any], folder: Path) -> None:
+def check_unchanged(entry: dict[str, Any], folder: Path) -> None:
+    """Raise `UserError` when a recorded local file is gone or has another content."""
     path = Path(entry["name"])
     if not path.exists():
         raise UserError(

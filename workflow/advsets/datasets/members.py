@@ -12,7 +12,7 @@ from advsets.datasets.tabular import read_label_file
 from advsets.errors import UserError
 
 SPLITS = ("train", "evaluation")
-KEYS = ("train", "evaluation", "train_labels", "evaluation_labels")
+KEYS = ("train", "evaluation", "train_labels", "evaluation_labels", "file")
 
 
 def named(source: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from advsets.datasets import sources
+from advsets.datasets import more_annotators, sources
 from advsets.datasets.columns import extract, wanted_columns
 from advsets.datasets.duplicates import add_ids, text_keys
 from advsets.datasets.splitting import evaluation_mask, subsample_mask, train_roles
@@ -30,7 +30,7 @@ def prepare(
     max_train: int | None,
     max_evaluation: int | None,
 ) -> None:
-    """Write `train.parquet`, `evaluation.parquet` and `dropped.parquet` to `out`.
+    """Write `train`, `evaluation`, `more_annotators` and `dropped` (`.parquet`) to `out`.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def prepare(
         )
     counted = [_counted(frame, "drop_reason")]
     _note_dropped(frame, facts)
+    source_ids = frame.filter(pl.col("split") == "evaluation")["source_id"]
     frame = add_ids(frame.filter(pl.col("drop_reason").is_null()))
     train, evaluation = (frame.filter(pl.col("split") == split) for split in ("train", "evaluation"))
     evaluation = _limit(evaluation, max_evaluation, "max_evaluation", seed, counted, facts)
@@ -78,6 +79,9 @@ def prepare(
     roles = train_roles(train["group_id"].fill_null(train["text_key"]), adversary_fraction, seed)
     train = train.with_columns(roles.alias("train_role"))
     check_parts(row, train, evaluation, adversary_fraction, facts["train"] + facts["evaluation"])
+    labels, joined = more_annotators.join(row, raw, source_ids, evaluation)
+    counted += [_line("evaluation", reason, n, False) for reason, n in joined.items()]
+    write_table(labels, out / "more_annotators.parquet", "more_annotators")
     write_table(_as_examples(train, "train"), out / "train.parquet", "examples")
     write_table(_as_examples(evaluation, row.evaluation_split), out / "evaluation.parquet", "examples")
     write_table(_dropped(counted, row.evaluation_split), out / "dropped.parquet", "dropped")

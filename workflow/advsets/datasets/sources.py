@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,19 +12,25 @@ from advsets.datasets.record import RECORD, earlier_record, is_complete, read_re
 from advsets.errors import UserError, allowed
 from advsets.registry import DatasetRow
 
+MORE_ANNOTATORS = "more_annotators"
+"""Folder, below a data set's raw files, of the file that its `more_annotators` names."""
 KINDS = ("pypi", "hub", "url", "file")
 
 
 def fetch(row: DatasetRow, folder: Path) -> None:
     """Bring the raw files of `row` into `folder` and write `source.json` last.
 
-    A second call does nothing. Files under their final names are whole and checked.
+    A second call does nothing. Files under their final names are whole and checked. The file of
+    `more_annotators` goes into a folder of its own below, with a `source.json` there.
 
     Raises
     ------
     UserError
         In one line: what cannot be had, and where to put it by hand.
     """
+    extra = more_annotators_row(row)
+    if extra is not None:
+        fetch(extra, folder / MORE_ANNOTATORS)
     folder.mkdir(parents=True, exist_ok=True)
     remove_parts(folder)
     kind = _module(row)
@@ -33,6 +40,15 @@ def fetch(row: DatasetRow, folder: Path) -> None:
             write_record(row, folder, earlier)
         return
     write_record(row, folder, kind.fetch(row, folder, earlier))
+
+
+def more_annotators_row(row: DatasetRow) -> DatasetRow | None:
+    """The file of more annotators as a data set of its own, of which only the source counts; None without any."""
+    if row.more_annotators is None:
+        return None
+    return dataclasses.replace(
+        row, name=f"{row.name}, more_annotators", source=row.more_annotators["source"], more_annotators=None
+    )
 
 
 def read(row: DatasetRow, folder: Path, wanted: dict[str, list[str]]) -> dict[str, RawTable]:

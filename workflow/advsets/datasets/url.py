@@ -79,10 +79,10 @@ def _fetch_one(row: DatasetRow, folder: Path, sums: dict[str, str]) -> dict[str,
         return {"files": [describe_file(archive, name), *files]}
     if list(members.values()) != [name]:
         raise UserError(
-            f"data set {row.name}: {name} is one file, no archive (zip, tar); allowed: source.train {name!r}"
-            " and nothing else; correct `source`, or end the url in `/` if its files are fetched one by one"
+            f"data set {row.name}: {name} is one file, no archive (zip, tar); allowed:"
+            f" source.{next(iter(members))} {name!r} and nothing else; correct `source`, or end the url in `/` if its files are fetched one by one"
         )
-    return {"files": [{"key": "train", **describe_file(archive, name)}]}
+    return {"files": [{"key": next(iter(members)), **describe_file(archive, name)}]}
 
 
 def _obtain(row: DatasetRow, url: str, folder: Path, name: str, sha256: str | None) -> Path:

@@ -9,7 +9,7 @@ Files are read when first needed: a table that needs no predictions reads none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -46,6 +46,10 @@ class EvaluationInputs:
     label_order : tuple of str
         Order of stored probabilities and of the leading part of `label_count`; empty for
         multiple choice.
+    round_scores : mapping of (adversary, seed) to Path
+        Tables `round_scores`, for those tables that look into rounds.
+    more_annotators : Path or None
+        Table `more_annotators` of the evaluation set.
     """
 
     dataset: str
@@ -54,6 +58,8 @@ class EvaluationInputs:
     retained: Mapping[Run, Path]
     families: Mapping[str, str]
     label_order: tuple[str, ...]
+    round_scores: Mapping[Run, Path] = field(default_factory=dict)
+    more_annotators: Path | None = None
 
     @cached_property
     def model_runs(self) -> list[Run]:
@@ -98,9 +104,8 @@ class EvaluationInputs:
     @cached_property
     def correct(self) -> NDArray[np.bool_]:
         """Right predictions, shape (n_examples, n_model_runs)."""
-        columns = [self._read(self.predictions[run], "predictions", "predicted_label") for run in self.model_runs]
         gold = self.frame["label"]
-        right = [(column == gold).to_numpy() for column in columns]
+        right = [(self.predicted(run) == gold).to_numpy() for run in self.model_runs]
         return np.stack(right, axis=1) if right else np.zeros((self.n_examples, 0), dtype=bool)
 
     @cached_property
@@ -108,6 +113,19 @@ class EvaluationInputs:
         """Retained examples, shape (n_examples, n_adversary_runs)."""
         kept = [self._read(self.retained[run], "retained", "retained").to_numpy() for run in self.adversary_runs]
         return np.stack(kept, axis=1) if kept else np.zeros((self.n_examples, 0), dtype=bool)
+
+    @cached_property
+    def more_label_count(self) -> pl.Series:
+        """Counts per label of more annotators, null for the examples that they did not see."""
+        if self.more_annotators is None:
+            return pl.Series("label_count", [None] * self.n_examples, pl.List(pl.Int64))
+        more = read_table(self.more_annotators, "more_annotators")
+        ids = self.frame.select("example_id")
+        return ids.join(more, on="example_id", how="left", maintain_order="left")["label_count"]
+
+    def predicted(self, run: Run) -> pl.Series:
+        """Predicted labels of one run."""
+        return self._read(self.predictions[run], "predictions", "predicted_label")
 
     def probabilities(self, run: Run) -> pl.Series:
         """Probabilities of one run, a list per example."""
@@ -117,8 +135,11 @@ class EvaluationInputs:
         """`self` (same base model), `same_family` or `other`."""
         if adversary == model:
             return SELF
-        family = self.families.get(adversary, adversary)
-        return SAME_FAMILY if family == self.families.get(model, model) else OTHER
+        return SAME_FAMILY if self.family(adversary) == self.family(model) else OTHER
+
+    def family(self, model: str) -> str:
+        """Family of a model; its own name where none is given."""
+        return self.families.get(model, model)
 
     def _read(self, path: Path, table: str, column: str) -> pl.Series:
         frame = read_table(path, table, ["example_id", column])

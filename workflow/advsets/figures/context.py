@@ -1,4 +1,4 @@
-"""What a figure needs besides its tables: titles, families, label orders, the threshold."""
+"""What a figure needs besides its tables: titles, families, label orders, thresholds."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ class FigureContext:
     """Display names and settings; names without a title are shown as they are.
 
     The order of `dataset_titles` and `model_titles` is the order of the configuration and
-    decides the order of facets, and of models wherever strength does not.
+    decides the order of facets, and of models wherever strength does not. `thresholds` are the
+    predictabilities (0-1) above which the filter removes a row, by data set; `annotators` the names
+    of more annotators.
     """
 
     dataset_titles: Mapping[str, str] = field(default_factory=dict)
     model_titles: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
     label_orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    threshold: float = 0.75
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    annotators: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
         cls,
         datasets: Iterable[DatasetRow],
         models: Iterable[ModelRow],
-        threshold: float,
+        thresholds: Mapping[str, float],
         label_orders: Mapping[str, tuple[str, ...]] | None = None,
     ) -> FigureContext:
         """Context of a run.
@@ -36,7 +39,7 @@ class FigureContext:
         ----------
         datasets, models : iterables of rows
             In the order of the configuration.
-        threshold : float
+        thresholds : mapping of data set to float
             Predictability (0-1) above which the filter removes a row.
         label_orders : mapping, optional
             Label orders over those of the rows, e.g. of multiple-choice data sets, whose rows
@@ -49,7 +52,8 @@ class FigureContext:
             {row.name: row.title or row.name for row in models},
             {row.name: row.family for row in models},
             orders,
-            threshold,
+            thresholds,
+            {row.name: row.more_annotators["title"] for row in datasets if row.more_annotators},
         )
 
     def dataset_title(self, name: str) -> str:

@@ -178,3 +178,37 @@ def strength_axis(axes: Axes, places: dict[str, float], is_strength: bool) -> No
     else:
         axes.set_xticks(list(places.values()))
         axes.set_xlabel("Adversary (strength unknown: none was evaluated)")
+
+
+def bounded_points(
+    axes: Axes,
+    at: Sequence[float],
+    value: Sequence[float | None],
+    low: Sequence[float | None],
+    high: Sequence[float | None],
+    look: Mapping[str, Any],
+    gid: str,
+) -> None:
+    """Points at heights `at`, each with its interval as a horizontal line; null values are left out.
+
+    `look` holds `color`, `marker` and `filled`.
+    """
+    rows = [
+        (y, v, v if a is None else a, v if b is None else b)
+        for y, v, a, b in zip(at, value, low, high, strict=True)
+        if v is not None
+    ]
+    if not rows:
+        return
+    y, points, left, right = map(list, zip(*rows, strict=True))
+    colour = look["color"]
+    axes.hlines(y, left, right, color=colour, linewidth=1.1, zorder=2)
+    face = colour if look["filled"] else "white"
+    axes.plot(points, y, look["marker"], color=colour, markerfacecolor=face, markersize=4.2, gid=gid, zorder=3)
+
+
+def named_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Rows from top to bottom with these names, without ticks."""
+    axes.set_yticks(range(len(names)), [shorten(name) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)

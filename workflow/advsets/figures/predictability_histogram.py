@@ -99,9 +99,8 @@ def _block(block: SubFigure, part: pl.DataFrame, dataset: str, total: int, conte
         rows = part.filter(pl.col("adversary") == adversary)
         rounds = sorted(rows["filtering_round"].unique())
         for axes, number in zip(line, rounds, strict=False):
-            _panel(
-                axes, rows.filter(pl.col("filtering_round") == number), number, number == rounds[-1], context.threshold
-            )
+            shown_round = rows.filter(pl.col("filtering_round") == number)
+            _panel(axes, shown_round, number, number == rounds[-1], context.thresholds.get(dataset))
         for axes in line[len(rounds) :]:
             axes.set_axis_off()
         title = layout.shorten(context.model_title(adversary)).replace("…", "… ")
@@ -111,7 +110,7 @@ def _block(block: SubFigure, part: pl.DataFrame, dataset: str, total: int, conte
     block.supylabel("Rows of the round (%)", fontsize=8)
 
 
-def _panel(axes: Axes, rows: pl.DataFrame, number: int, is_last: bool, threshold: float) -> None:
+def _panel(axes: Axes, rows: pl.DataFrame, number: int, is_last: bool, threshold: float | None) -> None:
     n = int((rows["n_retained"] + rows["n_removed"]).sum())
     edges = [*rows["bin_low"], 1.0]
     kept, gone = (rows[c].to_numpy() / max(n, 1) for c in ("n_retained", "n_removed"))
@@ -127,7 +126,8 @@ def _panel(axes: Axes, rows: pl.DataFrame, number: int, is_last: bool, threshold
         linewidth=0,
         gid="removed",
     )
-    axes.axvline(threshold, color="black", linewidth=0.9, linestyle=(0, (3, 2)), gid="threshold")
+    if threshold is not None:
+        axes.axvline(threshold, color="black", linewidth=0.9, linestyle=(0, (3, 2)), gid="threshold")
     axes.set_title(
         f"{'last: ' if is_last else ''}round {number} (n = {n:,})",
         fontsize=style.SMALLEST_PT,
@@ -141,9 +141,9 @@ def _panel(axes: Axes, rows: pl.DataFrame, number: int, is_last: bool, threshold
 
 
 def _legend(context: FigureContext) -> list[Line2D | Patch]:
-    threshold = f"threshold ({100 * context.threshold:g} %)"
+    shares = ", ".join(f"{100 * value:g} %" for value in sorted(set(context.thresholds.values())))
     return [
         Patch(facecolor=style.BLUE, label="retained by the round"),
         Patch(facecolor=style.ORANGE, hatch="////", edgecolor="white", linewidth=0, label="removed by the round"),
-        Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (3, 2)), label=threshold),
+        Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (3, 2)), label=f"threshold ({shares})"),
     ]

@@ -4,6 +4,7 @@ Conventions
 -----------
 Natural logarithms. `js_distance` is the square root of the Jensen-Shannon divergence: ChaosNLI
 (Nie et al. 2020) reports this distance and calls it JSD. It lies between 0 and sqrt(log 2).
+Its KL divergence is that of the annotators' distribution from the model's, in nats, as here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 SMALLEST_PROBABILITY = 1e-12
-"""Probabilities below count as this much in the cross-entropy, so that it stays finite."""
+"""Probabilities below count as this much in cross-entropy and KL divergence, so that they stay finite."""
 
 
 def normalised(weights: ArrayLike) -> NDArray[np.float64]:
@@ -26,6 +27,13 @@ def cross_entropy_nats(annotators: ArrayLike, model: ArrayLike) -> NDArray[np.fl
     """-sum p log q of the annotators' distribution p under the model's q, shape (...)."""
     q = np.maximum(np.asarray(model, dtype=np.float64), SMALLEST_PROBABILITY)
     return -(np.asarray(annotators, dtype=np.float64) * np.log(q)).sum(axis=-1)
+
+
+def kl_nats(annotators: ArrayLike, model: ArrayLike) -> NDArray[np.float64]:
+    """Kullback-Leibler divergence of the annotators' distribution from the model's, in nats, shape (...)."""
+    p = np.asarray(annotators, dtype=np.float64)
+    q = np.maximum(np.asarray(model, dtype=np.float64), SMALLEST_PROBABILITY)
+    return _kl_nats(p, q)
 
 
 def js_distance(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:

@@ -1,0 +1,130 @@
+"""Tables `agreement_matched` and `agreement_matched_models`: difficulty without contentious examples.
+
+Conventions
+-----------
+A matched subset has as many examples as its adversary retained, and the annotator agreement of
+the full set: from each bin of agreement its share of the full set is taken, hardest first (see
+`advsets.evaluation.difficulty`). Bins are those of `agreement_histogram`, or the two values of
+the low-agreement flag where more examples have the flag; examples without either are a bin of
+their own. The weighted score keeps the retained examples and weights each by its agreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from advsets.evaluation.agreement_sums import n_with_measure
+from advsets.evaluation.difficulty import places
+from advsets.evaluation.frames import table_frame
+from advsets.evaluation.study import Study
+from advsets.evaluation.weighted import Scores, summary, weighted_scores
+from advsets.stats.agreement import bin_of
+from advsets.stats.ranking import mean_ranks
+
+WEIGHTINGS = ("full_set", "retained", "matched", "agreement_weighted")
+
+
+def agreement_matched(study: Study) -> pl.DataFrame:
+    """Difficulty and ranks of each weighting; no rows where no example has a measure of agreement."""
+    return table_frame("agreement_matched", _rows(study))
+
+
+def agreement_matched_models(study: Study) -> pl.DataFrame:
+    """Accuracy and rank of each evaluated model under each weighting."""
+    return table_frame("agreement_matched_models", _model_rows(study))
+
+
+def _rows(study: Study) -> Iterator[dict[str, Any]]:
+    if not _measure(study):
+        return
+    known = study.inputs.frame[_measure(study)].cast(pl.Float64)
+    values = known.fill_null(0.0).to_numpy() * (1 if _measure(study) == "agreement" else -1)
+    has = known.is_not_null().to_numpy()
+    for (adversary, seed), weights, scores in _by_run(study):
+        for k, name in enumerate(WEIGHTINGS):
+            of_known = weights[:, k] * has
+            mean = float(of_known @ values / of_known.sum()) if of_known.any() else np.nan
+            yield {
+                "dataset": study.inputs.dataset,
+                "adversary": adversary,
+                "adversary_seed": seed,
+                "weighting": name,
+                "measure": _measure(study),
+                "n_examples": int((weights[:, k] > 0).sum()),
+                "agreement_mean": abs(mean),
+                **summary(study, scores, k),
+            }
+
+
+def _model_rows(study: Study) -> Iterator[dict[str, Any]]:
+    if not _measure(study):
+        return
+    for (adversary, seed), _, scores in _by_run(study):
+        ranks = mean_ranks(scores.value)
+        for k, name in enumerate(WEIGHTINGS):
+            for m, model in enumerate(study.inputs.models):
+                yield {
+                    "dataset": study.inputs.dataset,
+                    "adversary": adversary,
+                    "adversary_seed": seed,
+                    "weighting": name,
+                    "evaluated_model": model,
+                    "accuracy": scores.value[k, m],
+                    "rank": ranks[k, m],
+                }
+
+
+def _by_run(study: Study) -> Iterator[tuple[tuple[str, int], NDArray[np.float64], Scores]]:
+    """Each adversary run with its weights, shape (n_examples, n_weightings), and scores."""
+    bins, agreement = _bins(study), _weights(study)
+    for a, run in enumerate(study.inputs.adversary_runs):
+        kept = study.inputs.masks[:, a]
+        matched = matched_subset(places(study, study.inputs.retained[run]), bins, int(kept.sum()))
+        weights = np.column_stack([np.ones(len(kept)), kept, matched, kept * agreement])
+        yield run, weights, weighted_scores(study, weights)
+
+
+def matched_subset(place: NDArray[np.int64], bins: NDArray[np.int64], n_examples: int) -> NDArray[np.bool_]:
+    """Subset of `n_examples`, hardest first within each bin, in the bins' shares of all examples.
+
+    Parameters
+    ----------
+    place : array of int, shape (n_all,)
+        Place of each example, 0 the hardest.
+    bins : array of int, shape (n_all,)
+        Bin of each example. Shares are rounded to whole examples by largest remainder.
+    """
+    names, sizes = np.unique(bins, return_counts=True)
+    wanted = sizes * n_examples / max(len(bins), 1)
+    counts = np.floor(wanted).astype(np.int64)
+    by_remainder = np.argsort(-(wanted - counts), kind="stable")
+    counts[by_remainder[: n_examples - counts.sum()]] += 1
+    chosen = np.zeros(len(bins), dtype=bool)
+    for name, count in zip(names, counts, strict=True):
+        members = np.flatnonzero(bins == name)
+        chosen[members[np.argsort(place[members])[:count]]] = True
+    return chosen
+
+
+def _measure(study: Study) -> str:
+    """`agreement`, or `low_agreement` where more examples have the flag; empty where none has either."""
+    n_agreement, n_flagged = (n_with_measure(study, name) for name in ("agreement", "low_agreement"))
+    if max(n_agreement, n_flagged) == 0:
+        return ""
+    return "low_agreement" if n_flagged > n_agreement else "agreement"
+
+
+def _bins(study: Study) -> NDArray[np.int64]:
+    column = study.inputs.frame[_measure(study)].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return bin_of(column, study.settings.n_agreement_bins)
+
+
+def _weights(study: Study) -> NDArray[np.float64]:
+    """Agreement of each example; of those without it the mean of the others, 1 where none has it."""
+    column = study.inputs.frame["agreement"].cast(pl.Float64)
+    return column.fill_null(column.mean() if column.count() else 1.0).to_numpy()

@@ -1,0 +1,245 @@
+"""Tables of the evaluation: accuracy, ranks, penalty, agreement, scores, findings."""
+
+from __future__ import annotations
+
+from advsets.tables.base import (
+    ACCURACY,
+    ADVERSARY,
+    ADVERSARY_SEED,
+    DATASET,
+    EVALUATED_MODEL,
+    MODEL_SEED,
+    NULL_ADVERSARY,
+    NULL_ADVERSARY_SEED,
+    SUBSET,
+    Column,
+    Table,
+    soft_score,
+)
+
+
+def _soft_score(name: str, meaning: str, unit: str) -> tuple[Column, Column, Column]:
+    """A mean score and its interval."""
+    return (
+        Column(name, "float64", f"{meaning}, mean; `random_subset`: mean over draws", unit, True),
+        Column(f"{name}_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", unit, True),
+        Column(f"{name}_high", "float64", "bootstrap bound over examples; `random_subset`: highest draw", unit, True),
+    )
+
+
+LIST = [
+    Table(
+        "accuracy",
+        (
+            DATASET,
+            SUBSET,
+            NULL_ADVERSARY,
+            NULL_ADVERSARY_SEED,
+            EVALUATED_MODEL,
+            MODEL_SEED,
+            Column("n_examples", "int64", "examples in the subset", "examples"),
+            *ACCURACY,
+        ),
+        ("subset", "adversary", "adversary_seed", "evaluated_model", "model_seed"),
+    ),
+    Table(
+        "ranks",
+        (
+            DATASET,
+            ADVERSARY,
+            ADVERSARY_SEED,
+            EVALUATED_MODEL,
+            Column("accuracy_full_set", "float64", "mean over model seeds", "share"),
+            Column("accuracy_filtered", "float64", "mean over model seeds; null: empty subset", "share", True),
+            Column("rank_full_set", "float64", "1 is best; ties share the mean rank", "rank"),
+            Column("rank_filtered", "float64", "1 is best; ties share the mean rank", "rank", True),
+            Column(
+                "adversary_strength",
+                "float64",
+                "accuracy of the same model on the full set, mean over seeds",
+                "share",
+                True,
+            ),
+        ),
+        ("adversary", "adversary_seed", "evaluated_model"),
+    ),
+    Table(
+        "rank_stability",
+        (
+            DATASET,
+            ADVERSARY,
+            ADVERSARY_SEED,
+            Column("n_retained", "int64", "evaluation rows kept", "examples"),
+            Column("retained_share", "float64", "kept rows of all", "share"),
+            Column(
+                "adversary_strength",
+                "float64",
+                "accuracy of the same model on the full set, mean over seeds",
+                "share",
+                True,
+            ),
+            Column("tau_b", "float64", "Kendall tau-b of model accuracies, filtered against full set", nullable=True),
+            Column("tau_b_low", "float64", "bootstrap bound over examples", nullable=True),
+            Column("tau_b_high", "float64", "bootstrap bound over examples", nullable=True),
+            Column("tau_b_random_mean", "float64", "mean over size-matched random subsets", nullable=True),
+            Column("tau_b_random_low", "float64", "lowest draw", nullable=True),
+            Column("tau_b_random_high", "float64", "highest draw", nullable=True),
+            Column("rank_change_mean", "float64", "mean absolute change of rank", "ranks", True),
+            Column("rank_change_random_mean", "float64", "the same over random subsets", "ranks", True),
+        ),
+        ("adversary", "adversary_seed"),
+    ),
+    Table(
+        "penalty",
+        (
+            DATASET,
+            Column("relation", "string", "`self` (same base model) or `same_family`"),
+            Column("n_cells", "int64", "cells of the matrix with this relation", "cells"),
+            Column(
+                "penalty_log_odds",
+                "float64",
+                "mean residual of these cells; below 0: worse than expected",
+                "log-odds",
+                True,
+            ),
+            Column("penalty_low", "float64", "interval bound", "log-odds", True),
+            Column("penalty_high", "float64", "interval bound", "log-odds", True),
+            Column(
+                "interval_over",
+                "string",
+                "what was resampled: `examples` or `examples and fine-tuning seeds` (of one role, if named)",
+            ),
+        ),
+        ("relation",),
+    ),
+    Table(
+        "penalty_cells",
+        (
+            DATASET,
+            ADVERSARY,
+            EVALUATED_MODEL,
+            Column("relation", "string", "`self`, `same_family` or `other`"),
+            Column("accuracy_full_set", "float64", "mean over seeds", "share"),
+            Column("accuracy_filtered", "float64", "mean over seeds; null: empty subset", "share", True),
+            Column("accuracy_random", "float64", "mean over size-matched random subsets and seeds", "share", True),
+            Column("residual_log_odds", "float64", "against adversary + evaluated-model effects", "log-odds", True),
+        ),
+        ("adversary", "evaluated_model"),
+    ),
+    Table(
+        "agreement",
+        (
+            DATASET,
+            ADVERSARY,
+            ADVERSARY_SEED,
+            Column("gold_label", "string", "gold class; null: all classes together", nullable=True),
+            Column("subset", "string", "`full_set`, `retained` or `removed`"),
+            Column(
+                "n_examples",
+                "int64",
+                "examples with agreement, or with the flag where no example has agreement",
+                "examples",
+            ),
+            Column(
+                "n_flagged", "int64", "examples of which the low-agreement flag is known; null: none", "examples", True
+            ),
+            Column("agreement_mean", "float64", "mean share of annotators with the gold label", "share", True),
+            Column("agreement_low", "float64", "bootstrap bound over examples", "share", True),
+            Column("agreement_high", "float64", "bootstrap bound over examples", "share", True),
+            Column("label_entropy_bits_mean", "float64", "mean entropy of the annotators' labels", "bits", True),
+            Column("low_agreement_share", "float64", "share of examples with the low-agreement flag", "share", True),
+            Column("low_agreement_low", "float64", "bootstrap bound over examples", "share", True),
+            Column("low_agreement_high", "float64", "bootstrap bound over examples", "share", True),
+        ),
+        ("adversary", "adversary_seed", "gold_label", "subset"),
+    ),
+    Table(
+        "agreement_histogram",
+        (
+            DATASET,
+            ADVERSARY,
+            ADVERSARY_SEED,
+            Column("subset", "string", "`full_set`, `retained` or `removed`"),
+            Column("bin_low", "float64", "lower edge of agreement, inclusive", "share"),
+            Column("bin_high", "float64", "upper edge, exclusive but for the last", "share"),
+            Column("n_examples", "int64", "examples in the bin", "examples"),
+            Column("share", "float64", "of the subset", "share", True),
+        ),
+        ("adversary", "adversary_seed", "subset", "bin_low"),
+    ),
+    Table(
+        "accuracy_by_agreement",
+        (
+            DATASET,
+            EVALUATED_MODEL,
+            Column("bin_low", "float64", "lower edge of agreement, inclusive", "share"),
+            Column("bin_high", "float64", "upper edge, exclusive but for the last", "share"),
+            Column("n_examples", "int64", "examples in the bin", "examples"),
+            Column("accuracy", "float64", "mean over seeds; null: empty bin", "share", True),
+        ),
+        ("evaluated_model", "bin_low"),
+    ),
+    Table(
+        "own_scores",
+        (
+            EVALUATED_MODEL,
+            SUBSET,
+            Column("n_examples", "int64", "examples in the subset", "examples"),
+            Column(
+                "n_missing",
+                "int64",
+                "of these without a prediction, counted as wrong; `random_subset`: rounded mean over draws",
+                "examples",
+            ),
+            *ACCURACY,
+        ),
+        ("evaluated_model", "subset"),
+    ),
+    Table(
+        "label_balance",
+        (
+            DATASET,
+            ADVERSARY,
+            ADVERSARY_SEED,
+            Column("gold_label", "string", "gold class"),
+            Column("share_full_set", "float64", "of the full set", "share"),
+            Column("share_filtered", "float64", "of the filtered subset; null: empty subset", "share", True),
+            Column("share_random_low", "float64", "lowest size-matched random subset", "share", True),
+            Column("share_random_high", "float64", "highest size-matched random subset", "share", True),
+        ),
+        ("adversary", "adversary_seed", "gold_label"),
+    ),
+    Table(
+        "soft_scores",
+        (
+            DATASET,
+            Column("annotators", "string", "`own` (the data set's) or `more_annotators` (the file that its row names)"),
+            SUBSET,
+            NULL_ADVERSARY,
+            NULL_ADVERSARY_SEED,
+            EVALUATED_MODEL,
+            Column("n_examples", "int64", "examples of the subset with a label distribution", "examples"),
+            *soft_score("js_distance", "Jensen-Shannon distance: root of the divergence, natural log", ""),
+            *soft_score("kl_nats", "KL divergence of the annotators' distribution from the model's", "nats"),
+            *soft_score("cross_entropy_nats", "cross-entropy of the annotators' distribution under the model", "nats"),
+            Column("n_majority", "int64", "of these examples, those with one most frequent label", "examples"),
+            *soft_score("majority_accuracy", "share predicted as the annotators' most frequent label", "share"),
+        ),
+        ("annotators", "subset", "adversary", "adversary_seed", "evaluated_model"),
+    ),
+    Table(
+        "findings",
+        (
+            DATASET,
+            Column("finding", "string", "letter of the finding"),
+            Column("statement", "string", "what the paper found"),
+            Column("verdict", "string", "`holds`, `does not hold` or `undecided`"),
+            Column("measure", "string", "what the number is"),
+            Column("value", "float64", "the number", nullable=True),
+            Column("low", "float64", "interval bound", nullable=True),
+            Column("high", "float64", "interval bound", nullable=True),
+            Column("detail", "string", "how the verdict was reached, with n"),
+        ),
+        ("finding",),
+    ),
+]

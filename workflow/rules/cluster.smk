@@ -1,15 +1,5 @@
 # Needs: `cluster` of the configuration. Gives: what each step asks a scheduler for, and the groups
 # of jobs that profiles/slurm submits together. A local run limits and groups nothing by this.
-SET_TABLES = {
-    "agreement",
-    "agreement_histogram",
-    "label_balance",
-    "retained",
-    "round_scores",
-    "rounds",
-}
-
-
 def once(wildcards):
     return 1
 
@@ -42,7 +32,7 @@ def step_resources(step, on_gpu=False, times=once, size=once):
 
 def rounds_in_node(wildcards):
     """Rounds that one node of a chain may run."""
-    return config["filter"]["rounds_per_job"]
+    return ROUNDS_PER_JOB[wildcards.dataset]
 
 
 def rounds_of_variant(wildcards):
@@ -56,5 +46,12 @@ def n_members(wildcards):
 
 
 def figure_group(tables):
-    """Group of a figure: those that need no evaluated model do not wait for one."""
-    return "set_figures" if SET_TABLES.issuperset(tables) else "model_figures"
+    """Group of a figure, so that none waits for a step that its tables do not come from.
+
+    Others than those of the two groups are submitted by themselves.
+    """
+    of_sets = {*rules.evaluate_agreement.output.keys(), *rules.filter_collect.output.keys()}
+    of_models = {*of_sets, *rules.evaluate_models.output.keys()}
+    if of_sets.issuperset(tables):
+        return "set_figures"
+    return "model_figures" if of_models.issuperset(tables) else None

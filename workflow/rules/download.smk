@@ -54,6 +54,7 @@ rule prepare_dataset:
     output:
         train=f"{RUN}/data/{{dataset}}/train.parquet",
         evaluation=f"{RUN}/data/{{dataset}}/evaluation.parquet",
+        more_annotators=f"{RUN}/data/{{dataset}}/more_annotators.parquet",
         dropped=f"{RUN}/data/{{dataset}}/dropped.parquet",
     log:
         f"{RUN}/logs/prepare_dataset/{{dataset}}.log",

@@ -2,8 +2,8 @@
 
 Conventions
 -----------
-Filters are compared at one size, the largest that any of them retained: each gives its hardest
-examples (see `advsets.evaluation.difficulty`), so its own retained set and, if that is smaller, what
+Filters are compared at one size, the largest that a single adversary retained: each gives its hardest
+examples (see `advsets.evaluation.difficulty`), of its own retained set and, if that is smaller, what
 it removed last. A filter's own models are its members: of a single adversary itself alone.
 Log-odds of accuracy over single adversaries are fitted by adversary, evaluated model and an own-cell
 term; the own excess of any filter is the mean log-odds of its own models minus that of all others,
@@ -64,12 +64,13 @@ def ensembles(study: Study, retained: Mapping[Run, Path], described: Mapping[str
 
 def _rows(study: Study, filters: Sequence[Filter], paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
     sizes = [_n_retained(study, path) for path in paths]
-    weights = np.column_stack([hardest(places(study, path), max(sizes)) for path in paths])
+    n_examples = max(size for f, size in zip(filters, sizes, strict=True) if f.kind == SINGLE)
+    weights = np.column_stack([hardest(places(study, path), n_examples) for path in paths])
     scores = weighted_scores(study, weights)
     excess = own_excess(study, filters, scores.value), own_excess(study, filters, scores.draws)
     for at, (one, size) in enumerate(zip(filters, sizes, strict=True)):
         yield {
-            **_described(study, one, size, max(sizes)),
+            **_described(study, one, size, n_examples),
             **summary(study, scores, at),
             **_own_accuracy(study, one, scores, at),
             **_excess(study, excess[0][at], excess[1][:, at]),
@@ -78,7 +79,7 @@ def _rows(study: Study, filters: Sequence[Filter], paths: Sequence[Path]) -> Ite
         single = [i for i, f in enumerate(filters) if f.kind == SINGLE and f.seed == seed]
         pooled = Scores(scores.value[single].mean(axis=0)[None], scores.draws[:, single].mean(axis=1)[:, None])
         yield {
-            **_described(study, Filter(ALL_SINGLE, SINGLE, (), seed), None, max(sizes)),
+            **_described(study, Filter(ALL_SINGLE, SINGLE, (), seed), None, n_examples),
             **summary(study, pooled, 0),
             **dict.fromkeys(("tau_b", "tau_b_low", "tau_b_high", "rank_change_mean")),
             "accuracy_members": float("nan"),

@@ -27,6 +27,7 @@ include: "workflow/rules/filter.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/export.smk"
+include: "workflow/rules/cost.smk"
 
 
 localrules:

@@ -109,7 +109,7 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
         change("run.filtr", {}),
         "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, datasets, adversaries,"
         " evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, ensembles, leave_one_family_out,"
-        " sensitivity, evaluate, figures, device, cluster,"
+        " sensitivity, evaluate, figures, device, cluster, cost,"
         " threads; did you mean 'filter'?",
     ),
     "unknown key like no other": (
@@ -520,10 +520,25 @@ def test_filling_changes_neither_the_input_nor_the_schema(files: Files) -> None:
 
 def test_completed_configuration_validates_to_itself(files: Files) -> None:
     filled = files.load()
-    rows = filled.pop("dataset_rows"), filled.pop("model_rows")
+    hints = filled.pop("cost_hints")
+    tables = {"datasets": filled.pop("dataset_rows"), "models": filled.pop("model_rows")}
     assert config.validate(filled, "config", "again") == filled
-    assert config.validate(rows[0], "datasets", "again") == rows[0]
-    assert config.validate(rows[1], "models", "again") == rows[1]
+    for name, rows in tables.items():
+        whole = {key: {**row, "cost": hints[name][key]} for key, row in rows.items()}
+        assert config.validate(whole, name, "again") == whole
+
+
+def test_sizes_for_the_estimate_of_cost_reach_no_step(files: Files) -> None:
+    before = files.load()
+    files.datasets["pairs"]["cost"], files.models["small"]["cost"] = {"n_train": 5}, {"hidden_size": 7}
+    after = files.load()
+    assert (
+        after["cost_hints"]["datasets"]["pairs"]["n_train"],
+        after["cost_hints"]["models"]["small"]["hidden_size"],
+    ) == (5, 7)
+    assert (after["dataset_rows"], after["model_rows"]) == (before["dataset_rows"], before["model_rows"])
+    row = config.read_rows([files.folder / "config/models.yaml"], "models")["small"]
+    assert row["cost"]["hidden_size"] == 7 and ModelRow.from_config("small", row).name == "small"
 
 
 def test_a_table_of_ones_own_adds_rows(files: Files) -> None:

@@ -74,6 +74,14 @@ def test_weights_are_the_agreement(make_study, kit, tmp_path):
     assert found == pytest.approx((0.2 * right[:10].sum() + 0.8 * right[10:].sum()) / 10)
 
 
+def test_levels_are_the_values_that_occur_and_unknown_is_one(make_study, kit, tmp_path):
+    agreement = [0.85] * 10 + [0.9] * 10 + [0.95] * 10 + [None] * 10
+    study = _study(make_study, kit, tmp_path, agreement=agreement)
+    rows = {r["weighting"]: r for r in agreement_matched(study).to_dicts()}
+    assert rows["matched"]["agreement_mean"] == pytest.approx(rows["full_set"]["agreement_mean"])
+    assert rows["retained"]["agreement_mean"] == pytest.approx(0.875)
+
+
 def test_the_flag_serves_where_more_examples_have_it(make_study, kit, tmp_path):
     study = _study(make_study, kit, tmp_path, low_agreement=[True] * 20 + [False] * 20)
     found = agreement_matched(study)

@@ -3,10 +3,10 @@
 Conventions
 -----------
 A matched subset has as many examples as its adversary retained, and the annotator agreement of
-the full set: from each bin of agreement its share of the full set is taken, hardest first (see
-`advsets.evaluation.difficulty`). Bins are those of `agreement_histogram`, or the two values of
-the low-agreement flag where more examples have the flag; examples without either are a bin of
-their own. The weighted score keeps the retained examples and weights each by its agreement.
+the full set: from each level of agreement its share of the full set is taken, hardest first (see
+`advsets.evaluation.difficulty`). Levels are the values of agreement that occur, or of the
+low-agreement flag where more examples have the flag; examples without either are a level of their
+own. The weighted score keeps the retained examples and weights each by its agreement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from advsets.evaluation.difficulty import places
 from advsets.evaluation.frames import table_frame
 from advsets.evaluation.study import Study
 from advsets.evaluation.weighted import Scores, summary, weighted_scores
-from advsets.stats.agreement import bin_of
 from advsets.stats.ranking import mean_ranks
 
 WEIGHTINGS = ("full_set", "retained", "matched", "agreement_weighted")
@@ -81,32 +80,32 @@ def _model_rows(study: Study) -> Iterator[dict[str, Any]]:
 
 def _by_run(study: Study) -> Iterator[tuple[tuple[str, int], NDArray[np.float64], Scores]]:
     """Each adversary run with its weights, shape (n_examples, n_weightings), and scores."""
-    bins, agreement = _bins(study), _weights(study)
+    levels, agreement = _levels(study), _weights(study)
     for a, run in enumerate(study.inputs.adversary_runs):
         kept = study.inputs.masks[:, a]
-        matched = matched_subset(places(study, study.inputs.retained[run]), bins, int(kept.sum()))
+        matched = matched_subset(places(study, study.inputs.retained[run]), levels, int(kept.sum()))
         weights = np.column_stack([np.ones(len(kept)), kept, matched, kept * agreement])
         yield run, weights, weighted_scores(study, weights)
 
 
-def matched_subset(place: NDArray[np.int64], bins: NDArray[np.int64], n_examples: int) -> NDArray[np.bool_]:
-    """Subset of `n_examples`, hardest first within each bin, in the bins' shares of all examples.
+def matched_subset(place: NDArray[np.int64], levels: NDArray[np.int64], n_examples: int) -> NDArray[np.bool_]:
+    """Subset of `n_examples`, hardest first within each level, in the levels' shares of all examples.
 
     Parameters
     ----------
     place : array of int, shape (n_all,)
         Place of each example, 0 the hardest.
-    bins : array of int, shape (n_all,)
-        Bin of each example. Shares are rounded to whole examples by largest remainder.
+    levels : array of int, shape (n_all,)
+        Level of each example. Shares are rounded to whole examples by largest remainder.
     """
-    names, sizes = np.unique(bins, return_counts=True)
-    wanted = sizes * n_examples / max(len(bins), 1)
+    names, sizes = np.unique(levels, return_counts=True)
+    wanted = sizes * n_examples / max(len(levels), 1)
     counts = np.floor(wanted).astype(np.int64)
     by_remainder = np.argsort(-(wanted - counts), kind="stable")
     counts[by_remainder[: n_examples - counts.sum()]] += 1
-    chosen = np.zeros(len(bins), dtype=bool)
+    chosen = np.zeros(len(levels), dtype=bool)
     for name, count in zip(names, counts, strict=True):
-        members = np.flatnonzero(bins == name)
+        members = np.flatnonzero(levels == name)
         chosen[members[np.argsort(place[members])[:count]]] = True
     return chosen
 
@@ -119,9 +118,9 @@ def _measure(study: Study) -> str:
     return "low_agreement" if n_flagged > n_agreement else "agreement"
 
 
-def _bins(study: Study) -> NDArray[np.int64]:
-    column = study.inputs.frame[_measure(study)].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return bin_of(column, study.settings.n_agreement_bins)
+def _levels(study: Study) -> NDArray[np.int64]:
+    column = study.inputs.frame[_measure(study)].cast(pl.Float64).fill_null(-1.0).to_numpy()
+    return np.unique(column, return_inverse=True)[1]
 
 
 def _weights(study: Study) -> NDArray[np.float64]:

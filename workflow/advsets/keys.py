@@ -48,7 +48,8 @@ _SOURCES = {
     "filter.standardise": "our choice; not in the papers",
     "cost.gpu_tflops": "NVIDIA A100, data sheet: bf16 and fp16, dense",
     "cost.gpu_float32_tflops": "NVIDIA A100, data sheet: fp32",
-    "cost.cpu_gflops": "filtering rounds in `make bench` on an AMD EPYC: 11 to 13",
+    "cost.cpu_gflops": "the demo's fine-tuning on an AMD EPYC: about 50",
+    "cost.filter_gflops": "filtering rounds in `make bench` on an AMD EPYC: 11 to 13",
     "cost.passes_per_round": "`make bench`: 12 to 15",
 }
 _OUR_CHOICE = ("cost.", "cluster.", "fine_tune.", "split.", "filter.", "evaluate.", "fine_tuning_seeds.", "embed.")

@@ -60,6 +60,14 @@ def test_a_step_on_a_gpu_takes_a_least_time(config: dict[str, Any], tmp_path: Pa
     assert on_cpu.cpu_s == pytest.approx(2 * (10 + 1.68e13 / 2e10))
 
 
+def test_filtering_has_its_own_rate_on_a_cpu(config: dict[str, Any], tmp_path: Path) -> None:
+    chain = {"dataset": "pairs", "adversary": "plain", "seed": "0", "node": "001"}
+    config["cost"]["filter_gflops"] = 1e-4
+    # 856,000 operations on two threads of 1e5 a second, and 14,000 bytes read
+    found = estimate(config, [Job("filter_rounds", chain, None, 0, 2, True)], tmp_path).total
+    assert found.cpu_s == pytest.approx(2 * (10 + 4.28 + 0.00014))
+
+
 def test_measured_seconds_of_the_same_data_set_and_model(config: dict[str, Any], tmp_path: Path) -> None:
     done = [
         finish(tmp_path, predict(seed=1, to_run=False), 30, 50),

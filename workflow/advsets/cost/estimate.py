@@ -157,7 +157,8 @@ class _Rates:
             peak = cost["gpu_tflops"] if work.half else cost["gpu_float32_tflops"]
             computing = max(work.flop / (job.gpus * cost["utilisation"] * peak * 1e12), work.steps * cost["step_s"])
         else:
-            computing = work.flop / (job.threads * cost["cpu_gflops"] * 1e9)
+            rate = cost["filter_gflops"] if job.rule.startswith("filter_") else cost["cpu_gflops"]
+            computing = work.flop / (job.threads * rate * 1e9)
         return float(self._start(job) + computing + work.read / (cost["read_mb_s"] * 1e6))
 
 

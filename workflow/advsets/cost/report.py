@@ -33,7 +33,8 @@ def _notes(config: dict[str, Any], found: Estimate) -> list[str]:
     notes = [
         f"Assumed: GPU {cost['gpu_tflops']:g} TFLOP/s in 16 bits and {cost['gpu_float32_tflops']:g} in 32,"
         f" {cost['utilisation']:.0%} of it used, a training step no shorter than {cost['step_s']:g} s;"
-        f" CPU thread {cost['cpu_gflops']:g} GFLOP/s; 6 operations per parameter and token to train, 2 to infer."
+        f" CPU thread {cost['cpu_gflops']:g} GFLOP/s, {cost['filter_gflops']:g} where it filters;"
+        " 6 operations per parameter and token to train, 2 to infer."
         " Measured rates replace these as jobs finish."
     ]
     if any(stage.n_jobs for name, stage in found.stages.items() if name == "filter_rounds"):

@@ -45,6 +45,7 @@ class Study:
             dataset_titles={d: d.capitalize() for d in self.datasets},
             model_titles=titles,
             families={m: m.split("-")[0] for m in self.models},
+            objectives={m: "masked" if m.startswith("mini") else "none" for m in self.models},
             label_orders={d: LABELS for d in self.datasets},
             thresholds=dict.fromkeys(self.datasets, 0.75),
         )

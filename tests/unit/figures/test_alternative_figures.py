@@ -6,7 +6,14 @@ import polars as pl
 import pytest
 from matplotlib.lines import Line2D
 
-NAMES = ["accuracy_by_predictability", "agreement_matched", "aggregate_ranks", "ensembles", "sensitivity"]
+NAMES = [
+    "accuracy_by_predictability",
+    "accuracy_drop_by_group",
+    "agreement_matched",
+    "aggregate_ranks",
+    "ensembles",
+    "sensitivity",
+]
 
 
 def _points(lines) -> list[tuple[float, float]]:
@@ -57,6 +64,18 @@ def test_single_adversaries_are_pooled_to_mean_and_range(drawn, tables_of) -> No
     rows = tables_of("base")["aggregate_stability"].filter(method="single_adversary")
     assert pooled["tau_b_draws"] == pytest.approx(rows["tau_b_draws_mean"].mean())
     assert pooled["tau_b_draws_low"] == rows["tau_b_draws_mean"].min()
+
+
+def test_cells_are_grouped_by_family_and_objective(drawn, tables_of) -> None:
+    _, data = drawn("accuracy_drop_by_group", "base")
+    cells = tables_of("base")["penalty_cells"].filter(pl.col("accuracy_filtered").is_not_null())
+    assert data.filter(grouping="family")["n_cells"].sum() == data.filter(grouping="objective")["n_cells"].sum()
+    assert data.filter(grouping="family")["n_cells"].sum() == len(cells)
+    mini = data.filter(grouping="family", group="mini", relation="same").to_dicts()[0]
+    wanted = cells.filter(pl.col("adversary").str.starts_with("mini") & (pl.col("relation") == "same_family"))
+    drop = 100 * (wanted["accuracy_random"] - wanted["accuracy_filtered"])
+    assert mini["drop_pct_points"] == pytest.approx(drop.mean())
+    assert mini["drop_pct_points_high"] == pytest.approx(drop.max())
 
 
 def test_filters_without_others_have_no_excess(drawn, by_gid, cases) -> None:

@@ -24,10 +24,11 @@ NAMES = [
     "aggregate_ranks",
     "ensembles",
     "sensitivity",
+    "accuracy_drop_by_group",
 ]
 CHECKS = [
     *((name, "base") for name in NAMES),
-    *((name, "many") for name in (*NAMES[:4], *NAMES[-5:])),
+    *((name, "many") for name in (*NAMES[:4], *NAMES[-6:])),
     ("accuracy_by_adversary_strength", "empty"),
     ("accuracy_drop_heatmap", "one_model"),
     ("rank_bump_chart", "tied"),

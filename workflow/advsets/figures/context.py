@@ -1,4 +1,4 @@
-"""What a figure needs besides its tables: titles, families, label orders, thresholds."""
+"""What a figure needs besides its tables: titles, families, objectives, label orders, thresholds."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class FigureContext:
     label_orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     thresholds: Mapping[str, float] = field(default_factory=dict)
     annotators: Mapping[str, str] = field(default_factory=dict)
+    objectives: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -54,6 +55,7 @@ class FigureContext:
             orders,
             thresholds,
             {row.name: row.more_annotators["title"] for row in datasets if row.more_annotators},
+            {row.name: row.objective for row in models},
         )
 
     def dataset_title(self, name: str) -> str:

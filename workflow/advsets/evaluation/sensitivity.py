@@ -49,9 +49,9 @@ def jaccard(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     return int((one & other).sum()) / either if either else float("nan")
 
 
-def random_jaccard(n_all: int, sizes: tuple[int, int], n_draws: int, *key: str | int) -> NDArray[np.float64]:
+def random_jaccard(n_all: int, sizes: tuple[int, int], n_draws: int, seed: int, *key: str | int) -> NDArray[np.float64]:
     """Jaccard index of two random subsets of `n_all` examples with these sizes, shape (n_draws,)."""
-    shared = rng_for(*key).hypergeometric(sizes[0], n_all - sizes[0], sizes[1], size=n_draws)
+    shared = rng_for(seed, *key).hypergeometric(sizes[0], n_all - sizes[0], sizes[1], size=n_draws)
     either = sum(sizes) - shared
     return np.divide(shared, either, out=np.full(n_draws, np.nan), where=either > 0)
 

@@ -11,9 +11,9 @@ from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
 _LOOKS = {
-    "self": ("own model", {"color": style.VERMILLION, "marker": "o", "filled": True}),
-    "same": ("other models of the group", {"color": style.PURPLE, "marker": "s", "filled": True}),
-    "other": ("models of other groups", {"color": style.BLUE, "marker": "^", "filled": False}),
+    "self": layout.PointLook("own model", style.VERMILLION, "o"),
+    "same": layout.PointLook("other models of the group", style.PURPLE, "s"),
+    "other": layout.PointLook("models of other groups", style.BLUE, "^", filled=False),
 }
 _PANELS = {
     "drop_pct_points": "Drop against random subsets\n(percentage points)",
@@ -47,8 +47,13 @@ def shown(tables: frames.Tables, context: FigureContext) -> pl.DataFrame:
         known = {name: groups.get(name) or "not given" for name in {*cells["adversary"], *cells["evaluated_model"]}}
         group = pl.col("adversary").replace_strict(known, return_dtype=pl.String)
         same = group == pl.col("evaluated_model").replace_strict(known, return_dtype=pl.String)
-        relation = pl.when(pl.col("relation") == "self").then(pl.lit("self"))
-        relation = relation.when(same).then(pl.lit("same")).otherwise(pl.lit("other"))
+        relation = (
+            pl.when(pl.col("relation") == "self")
+            .then(pl.lit("self"))
+            .when(same)
+            .then(pl.lit("same"))
+            .otherwise(pl.lit("other"))
+        )
         parts.append(cells.with_columns(grouping=pl.lit(grouping), group=group, relation=relation))
     return (
         pl.concat(parts)
@@ -85,18 +90,11 @@ def _block(block: SubFigure, part: pl.DataFrame) -> None:
 
 
 def _points(axes: Axes, part: pl.DataFrame, rows: list[tuple[str, str]], measure: str) -> None:
-    for i, (relation, (_, look)) in enumerate(_LOOKS.items()):
+    for i, (relation, look) in enumerate(_LOOKS.items()):
         own = part.filter(pl.col("relation") == relation)
         at = [rows.index(pair) + 0.22 * (i - 1) for pair in own.select("grouping", "group").iter_rows()]
-        columns = [own[name].to_list() for name in (measure, f"{measure}_low", f"{measure}_high")]
-        layout.bounded_points(axes, at, *columns, look, gid=relation)
+        layout.bounded_points(axes, at, own, measure, look, gid=relation)
 
 
 def _legend() -> list[Line2D]:
-    return [
-        Line2D(
-            [], [], color=look["color"], marker=look["marker"], linewidth=1.1, label=label,
-            markerfacecolor=look["color"] if look["filled"] else "white",
-        )
-        for label, look in _LOOKS.values()
-    ]  # fmt: skip
+    return [look.handle() for look in _LOOKS.values()]

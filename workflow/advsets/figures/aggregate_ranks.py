@@ -12,13 +12,13 @@ from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
 _METHODS = {
-    "full_set": ("full set", {"color": style.BLACK, "marker": "D", "filled": False}),
-    "weighted": ("all subsets together", {"color": style.BLUE, "marker": "o", "filled": True}),
-    "weighted_by_family": ("the same, families alike", {"color": style.SKY, "marker": "s", "filled": True}),
-    "mean_rank": ("mean rank", {"color": style.VERMILLION, "marker": "^", "filled": True}),
-    "bradley_terry": ("Bradley-Terry", {"color": style.GREEN, "marker": "v", "filled": True}),
+    "full_set": layout.PointLook("full set", style.BLACK, "D", filled=False),
+    "weighted": layout.PointLook("all subsets together", style.BLUE, "o"),
+    "weighted_by_family": layout.PointLook("the same, families alike", style.SKY, "s"),
+    "mean_rank": layout.PointLook("mean rank", style.VERMILLION, "^"),
+    "bradley_terry": layout.PointLook("Bradley-Terry", style.GREEN, "v"),
 }
-_SINGLE = ("single adversaries\n(mean and range)", {"color": style.MUTED, "marker": "P", "filled": True})
+_SINGLE = layout.PointLook("single adversaries\n(mean and range)", style.MUTED, "P")
 _STABILITY = {
     "tau_b_draws": "Ranking on other examples:\ntau-b over bootstrap draws",
     "tau_b_unseen": "Ranking by an unseen\nadversary: mean tau-b",
@@ -82,11 +82,10 @@ def _block(block: SubFigure, part: dict[str, pl.DataFrame], context: FigureConte
 def _ranks(axes: Axes, ranks: pl.DataFrame, context: FigureContext) -> None:
     full = ranks.filter(pl.col("method") == "full_set").sort("rank", "evaluated_model")
     models = full["evaluated_model"].to_list()
-    for i, (method, (_, look)) in enumerate(_METHODS.items()):
+    for i, (method, look) in enumerate(_METHODS.items()):
         rows = ranks.filter(pl.col("method") == method)
         at = [models.index(m) + 0.15 * (i - (len(_METHODS) - 1) / 2) for m in rows["evaluated_model"]]
-        columns = [rows[name].to_list() for name in ("rank", "rank_low", "rank_high")]
-        layout.bounded_points(axes, at, *columns, look, gid=method)
+        layout.bounded_points(axes, at, rows, "rank", look, gid=method)
     axes.set_xlabel("Rank (1 is best)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     layout.named_rows(axes, [context.model_title(m) for m in models])
@@ -94,17 +93,9 @@ def _ranks(axes: Axes, ranks: pl.DataFrame, context: FigureContext) -> None:
 
 def _stability(axes: Axes, stability: pl.DataFrame, methods: list[str], measure: str) -> None:
     for i, method in enumerate(methods):
-        look = (_METHODS.get(method) or _SINGLE)[1]
-        row = stability.filter(pl.col("method") == method).to_dicts()[0]
-        bounds = [[row.get(f"{measure}_{end}")] for end in ("low", "high")]
-        layout.bounded_points(axes, [i], [row[measure]], *bounds, look, gid=measure)
+        look = _METHODS.get(method, _SINGLE)
+        layout.bounded_points(axes, [i], stability.filter(pl.col("method") == method), measure, look, gid=measure)
 
 
 def _legend() -> list[Line2D]:
-    return [
-        Line2D(
-            [], [], color=look["color"], marker=look["marker"], linewidth=1.1, label=label,
-            markerfacecolor=look["color"] if look["filled"] else "white",
-        )
-        for label, look in (*_METHODS.values(), _SINGLE)
-    ]  # fmt: skip
+    return [look.handle() for look in (*_METHODS.values(), _SINGLE)]

@@ -11,9 +11,9 @@ from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
 _LOOKS = {
-    "retained": ("retained", {"color": style.VERMILLION, "marker": "o", "filled": True}),
-    "matched": ("same size, agreement of the full set", {"color": style.BLUE, "marker": "s", "filled": False}),
-    "agreement_weighted": ("retained, weighted by agreement", {"color": style.GREEN, "marker": "^", "filled": True}),
+    "retained": layout.PointLook("retained", style.VERMILLION, "o"),
+    "matched": layout.PointLook("same size, agreement of the full set", style.BLUE, "s", filled=False),
+    "agreement_weighted": layout.PointLook("retained, weighted by agreement", style.GREEN, "^"),
 }
 _PANELS = {
     "accuracy_mean": "Mean accuracy of the evaluated models (%)",
@@ -64,25 +64,18 @@ def _block(block: SubFigure, part: pl.DataFrame, dataset: str, context: FigureCo
         axes.set_xlabel(_PANELS[measure])
     level = full["accuracy_mean"].mean()
     if level is not None:
-        left.axvline(level, color="black", linewidth=0.9, linestyle=(0, (3, 2)), gid="full_set")  # type: ignore[arg-type]
+        left.axvline(level, color="black", linewidth=0.9, linestyle=(0, (3, 2)), gid="full_set")
     layout.percent(left.xaxis)
     layout.named_rows(left, [context.model_title(a) for a in adversaries])
 
 
 def _rows(axes: Axes, part: pl.DataFrame, adversaries: list[str], measure: str) -> None:
-    for i, (weighting, (_, look)) in enumerate(_LOOKS.items()):
+    for i, (weighting, look) in enumerate(_LOOKS.items()):
         rows = part.filter(pl.col("weighting") == weighting)
         at = [adversaries.index(a) + 0.22 * (i - 1) for a in rows["adversary"]]
-        columns = [rows[name].to_list() for name in (measure, f"{measure}_low", f"{measure}_high")]
-        layout.bounded_points(axes, at, *columns, look, gid=weighting)
+        layout.bounded_points(axes, at, rows, measure, look, gid=weighting)
 
 
 def _legend() -> list[Line2D]:
-    handles = [
-        Line2D(
-            [], [], color=look["color"], marker=look["marker"], linewidth=1.1, label=label,
-            markerfacecolor=look["color"] if look["filled"] else "white",
-        )
-        for label, look in _LOOKS.values()
-    ]  # fmt: skip
-    return [*handles, Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (3, 2)), label="full set")]
+    full = Line2D([], [], color="black", linewidth=0.9, linestyle=(0, (3, 2)), label="full set")
+    return [*(look.handle() for look in _LOOKS.values()), full]

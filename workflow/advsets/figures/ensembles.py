@@ -11,9 +11,9 @@ from advsets.figures import frames, layout, style
 from advsets.figures.context import FigureContext
 
 _LOOKS = {
-    "single": ("single adversary", {"color": style.MUTED, "marker": "o", "filled": True}),
-    "mean": ("ensemble: mean over members", {"color": style.BLUE, "marker": "s", "filled": True}),
-    "minimum": ("ensemble: member that predicts worst", {"color": style.VERMILLION, "marker": "^", "filled": True}),
+    "single": layout.PointLook("single adversary", style.MUTED, "o"),
+    "mean": layout.PointLook("ensemble: mean over members", style.BLUE, "s"),
+    "minimum": layout.PointLook("ensemble: member that predicts worst", style.VERMILLION, "^"),
 }
 _PANELS = {
     "accuracy_mean": "Mean accuracy of the evaluated\nmodels on the hardest n (%)",
@@ -71,14 +71,10 @@ def _block(block: SubFigure, part: pl.DataFrame, dataset: str, context: FigureCo
 
 
 def _rows(axes: Axes, part: pl.DataFrame, measure: str) -> None:
-    for kind, (_, look) in _LOOKS.items():
+    for kind, look in _LOOKS.items():
         at = [i for i, k in enumerate(part["kind"]) if k == kind]
-        columns = [part[name].gather(at).to_list() for name in (measure, f"{measure}_low", f"{measure}_high")]
-        layout.bounded_points(axes, at, *columns, look, gid=kind)
+        layout.bounded_points(axes, at, part[at], measure, look, gid=kind)
 
 
 def _legend() -> list[Line2D]:
-    return [
-        Line2D([], [], color=look["color"], marker=look["marker"], linewidth=1.1, label=label)
-        for label, look in _LOOKS.values()
-    ]
+    return [look.handle() for look in _LOOKS.values()]

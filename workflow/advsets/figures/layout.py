@@ -9,11 +9,14 @@ One block (subfigure) per data set, from top to bottom. Gaps between labels are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from advsets.figures import style
@@ -180,31 +183,46 @@ def strength_axis(axes: Axes, places: dict[str, float], is_strength: bool) -> No
         axes.set_xlabel("Adversary (strength unknown: none was evaluated)")
 
 
-def bounded_points(
-    axes: Axes,
-    at: Sequence[float],
-    value: Sequence[float | None],
-    low: Sequence[float | None],
-    high: Sequence[float | None],
-    look: Mapping[str, Any],
-    gid: str,
-) -> None:
-    """Points at heights `at`, each with its interval as a horizontal line; null values are left out.
+@dataclass(frozen=True)
+class PointLook:
+    """Colour, marker and filling of points with intervals, and what the legend says of them."""
 
-    `look` holds `color`, `marker` and `filled`.
+    label: str
+    colour: str
+    marker: str
+    filled: bool = True
+
+    @property
+    def face(self) -> str:
+        return self.colour if self.filled else "white"
+
+    def handle(self) -> Line2D:
+        """Entry of a legend."""
+        return Line2D(
+            [], [], color=self.colour, marker=self.marker, markerfacecolor=self.face, linewidth=1.1, label=self.label
+        )
+
+
+def bounded_points(
+    axes: Axes, at: Sequence[float], rows: pl.DataFrame, measure: str, look: PointLook, gid: str
+) -> None:
+    """Points of column `measure` at heights `at`, with `<measure>_low` and `_high` as a horizontal line.
+
+    Null values are left out; without bounds, or where these are null, there is no line.
     """
-    rows = [
-        (y, v, v if a is None else a, v if b is None else b)
-        for y, v, a, b in zip(at, value, low, high, strict=True)
-        if v is not None
+    names = (measure, f"{measure}_low", f"{measure}_high")
+    columns = [rows[name if name in rows.columns else measure].to_list() for name in names]
+    known = [
+        (y, value, value if low is None else low, value if high is None else high)
+        for y, value, low, high in zip(at, *columns, strict=True)
+        if value is not None
     ]
-    if not rows:
-        return
-    y, points, left, right = map(list, zip(*rows, strict=True))
-    colour = look["color"]
-    axes.hlines(y, left, right, color=colour, linewidth=1.1, zorder=2)
-    face = colour if look["filled"] else "white"
-    axes.plot(points, y, look["marker"], color=colour, markerfacecolor=face, markersize=4.2, gid=gid, zorder=3)
+    if known:
+        y, points, left, right = map(list, zip(*known, strict=True))
+        axes.hlines(y, left, right, color=look.colour, linewidth=1.1, zorder=2)
+        axes.plot(
+            points, y, look.marker, color=look.colour, markerfacecolor=look.face, markersize=4.2, gid=gid, zorder=3
+        )
 
 
 def named_rows(axes: Axes, names: Sequence[str]) -> None:

@@ -75,13 +75,11 @@ def _rows(
         at = [values.index(pair) + shift for pair in rows.select("setting", "value").iter_rows()]
         if measure == "jaccard":
             axes.hlines(at, rows["jaccard_random_low"], rows["jaccard_random_high"], color=style.BAND, linewidth=4)
-            bounds = [rows["jaccard"].to_list()] * 2
         else:
-            bounds = [rows[f"{measure}_{end}"].to_list() for end in ("low", "high")]
             for base in own.filter(pl.col("setting") == "base")[measure].drop_nulls():
                 axes.axvline(base, color=look.colour, linewidth=0.8, linestyle=(0, (3, 2)), gid="base")
-        point = {"color": look.colour, "marker": look.marker, "filled": True}
-        layout.bounded_points(axes, at, rows[measure].to_list(), *bounds, point, gid=measure)
+        point = layout.PointLook(adversary, look.colour, look.marker)
+        layout.bounded_points(axes, at, rows, measure, point, gid=measure)
 
 
 def _legend(styles: dict[str, style.SeriesStyle], context: FigureContext) -> list[Line2D]:

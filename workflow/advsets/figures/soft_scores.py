@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -15,8 +17,8 @@ _PANELS = {
     "kl_nats": "KL divergence\n(nats; 0 is best)",
     "majority_accuracy": "Accuracy against the\nmost frequent label (%)",
 }
-_FULL = {"color": "black", "marker": "s"}
-_RETAINED = {"color": style.VERMILLION, "marker": "o"}
+_FULL: dict[str, Any] = {"color": "black", "marker": "s"}
+_RETAINED: dict[str, Any] = {"color": style.VERMILLION, "marker": "o"}
 
 
 @style.styled

@@ -20,7 +20,7 @@ def planned_jobs():
             job in to_run,
         )
         for level in workflow.dag.toposorted()
-        for job in level
+        for job in sorted(level, key=str)
         if not job.rule.norun
     ]
 

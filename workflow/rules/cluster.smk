@@ -50,7 +50,10 @@ def figure_group(tables):
 
     Others than those of the two groups are submitted by themselves.
     """
-    of_sets = {*rules.evaluate_agreement.output.keys(), *rules.filter_collect.output.keys()}
+    of_sets = {
+        *rules.evaluate_agreement.output.keys(),
+        *rules.filter_collect.output.keys(),
+    }
     of_models = {*of_sets, *rules.evaluate_models.output.keys()}
     if of_sets.issuperset(tables):
         return "set_figures"

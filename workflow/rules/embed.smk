@@ -16,8 +16,8 @@ rule embed:
         ENV
     threads: config["threads"]["embed"]
     resources:
-        gpu=lambda wildcards: gpus_of(wildcards.adversary),
         **step_resources("embed", on_gpu=GPU > 0),
+        gpu=lambda wildcards: gpus_of(wildcards.adversary),
     params:
         dtype=config["embed"]["dtype"],
         max_length=lambda wildcards: tuning_of(wildcards.dataset, wildcards.adversary)[
@@ -46,8 +46,8 @@ rule predict:
         ENV
     threads: config["threads"]["embed"]
     resources:
-        gpu=lambda wildcards: gpus_of(wildcards.evaluated_model),
         **step_resources("embed", on_gpu=GPU > 0),
+        gpu=lambda wildcards: gpus_of(wildcards.evaluated_model),
     params:
         max_length=lambda wildcards: tuning_of(
             wildcards.dataset, wildcards.evaluated_model

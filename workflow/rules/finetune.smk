@@ -19,8 +19,8 @@ rule fine_tune:
         ENV
     threads: config["threads"]["fine_tune"]
     resources:
-        gpu=lambda wildcards: gpus_of(wildcards.model),
         **step_resources("fine_tune", on_gpu=GPU > 0),
+        gpu=lambda wildcards: gpus_of(wildcards.model),
     params:
         dataset=lambda wildcards: DATASETS_READ[wildcards.dataset],
         model=lambda wildcards: MODELS_READ[wildcards.model],

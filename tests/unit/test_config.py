@@ -361,12 +361,13 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
             change("run.datasets", ["choices"])(files),
             change("datasets.choices.more_annotators", MORE)(files),
         )[0],
-        "data set choices: more_annotators: found beside task multiple_choice; allowed: sequence_classification; remove it",
+        "data set choices: more_annotators: found beside task multiple_choice; allowed: sequence_classification;"
+        " remove it",
     ),
     "more annotators without their labels": (
         change("datasets.pairs.more_annotators", {**MORE, "columns": {"source_id": "uid"}}),
-        "data set pairs: more_annotators: columns: found neither of label_count and annotator_labels; allowed: one of the"
-        " two; add or remove one",
+        "data set pairs: more_annotators: columns: found neither of label_count and annotator_labels; allowed: one of"
+        " the two; add or remove one",
     ),
     "more annotators in two columns": (
         change(
@@ -378,7 +379,8 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     ),
     "label of more annotators outside label_order": (
         change("datasets.pairs.more_annotators", {**MORE, "labels": {"n": "nein"}}),
-        "data set pairs: more_annotators: labels maps 'n' to 'nein', which label_order does not hold; allowed: yes, no;",
+        "data set pairs: more_annotators: labels maps 'n' to 'nein', which label_order does not hold; allowed: yes,"
+        " no;",
     ),
     "source of more annotators of another kind": (
         change("datasets.pairs.more_annotators", {**MORE, "source": {"kind": "hub", "file": "a"}}),

@@ -146,7 +146,8 @@ def test_missing_file_is_told_before_anything_is_fetched(make: Any, tmp_path: Pa
         (
             [vote("k1", y=1)],
             [{**r, "key": "k1"} for r in DEV],
-            "data set toy: more_annotators: id 'k1' is the source_id of several evaluation rows (1 such ids); allowed: ids",
+            "data set toy: more_annotators: id 'k1' is the source_id of several evaluation rows (1 such ids);"
+            " allowed: ids",
         ),
     ],
 )

@@ -80,8 +80,8 @@ def _fetch_one(row: DatasetRow, folder: Path, sums: dict[str, str]) -> dict[str,
     if list(members.values()) != [name]:
         raise UserError(
             f"data set {row.name}: {name} is one file, no archive (zip, tar); allowed:"
-            f" source.{next(iter(members))} {name!r} and nothing else; correct `source`, or end the url in `/` if its files"
-            " are fetched one by one"
+            f" source.{next(iter(members))} {name!r} and nothing else; correct `source`, or end the url in `/`"
+            " if its files are fetched one by one"
         )
     return {"files": [{"key": next(iter(members)), **describe_file(archive, name)}]}
 

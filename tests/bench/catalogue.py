@@ -87,6 +87,14 @@ ROWS = (
         AT_MOST,
         "memory:peak",
     ),
+    Row(
+        "memory_large",
+        "peak memory above imports, 500,000 x 1,024 float16 on disk",
+        "X in float32",
+        1.5,
+        AT_MOST,
+        "memory:peak_large",
+    ),
     Row("embed", "embed, tokens per second", "sentence-transformers encode", 1.2, AT_LEAST, "models:embed", short=True),
     Row(
         "fine_tune",

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
-from advsets import config
+from advsets import config, variants
 from advsets.aflite.settings import FilterSettings
 from advsets.errors import UserError
 from advsets.registry import DatasetRow, ModelRow
@@ -753,7 +753,9 @@ def test_our_own_files_are_valid(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     if path.stem in ("datasets", "models", "figures"):
         assert config.read_rows([path], path.stem)
         return
-    filled = config.load_run_config(config.read_yaml(path))
+    below = PROJECT / "config" / "demo.yaml" if path.stem == "demo_beyond" else path
+    filled = config.load_run_config({**config.read_yaml(below), **config.read_yaml(path)})
+    assert variants.ensembles(filled) or path.stem in ("config", "demo")
     for name in filled["dataset_rows"]:
         settings = config.filter_settings(filled, name)
         settings.pop("rounds_per_job")

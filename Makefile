@@ -1,6 +1,7 @@
 # make demo    set up, run the main job on the embedded default, print where report and figures are
 # make test    set up, run linters and tests
 # make test-slurm   the workflow through a real SLURM of one node (root; installs Debian's packages)
+# make test-study   the study of config/config.yaml, every model and data set in miniature (an hour on 2 cores)
 # make bench   speed and memory against peers, as ratios (SMALL=1: the short rows)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -18,7 +19,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 # Without compiled modules every job would spend most of its start-up on compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slurm lint bench docs clean
+.PHONY: help setup demo test test-slurm test-study lint bench docs clean
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -53,6 +54,9 @@ test: lint
 
 test-slurm: $(READY)
 	ADVSETS_TEST_SLURM=1 $(BIN)/python -m pytest tests/slurm
+
+test-study: $(READY)
+	ADVSETS_TEST_STUDY=1 $(BIN)/python -m pytest -s tests/workflow/test_study.py
 
 bench: $(READY)
 	@$(INSTALL) -e '.[dev,slurm,bench]'

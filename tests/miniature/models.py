@@ -18,7 +18,7 @@ import torch
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-N_PIECES = 600
+N_PIECES = 800
 HIDDEN, HEADS, WIDE, LENGTH = 32, 2, 48, 130
 
 WORDS = {
@@ -30,12 +30,21 @@ WORDS = {
     "place": ("in the kitchen", "behind the harbour", "on a cold morning", "after the play", "and then we sang"),
     "ending": (".", "!", " and nobody minds.", ", so they say.", "; it felt dreary, truly."),
 }
+SCENES = (
+    "A tall young tired cheerful old quiet baker pilot gardener nurse carpenter sailor teacher drummer farmer clerk"
+    " carries carrying paints painting mends mending sells selling washes washing a ladder boat lantern basket bicycle"
+    " fence kettle drum cart clock in the harbour market orchard workshop station courtyard. Someone is asleep and has"
+    " only other things for friends, before the holiday, because of rain, to earn some money, for the first time. Use"
+    " rope tar oil willow spanner hammer sponge mallet grease tweezers on it slowly, with care, in the morning, twice,"
+    " at last, number 1. When? Where will they be later? What does one need more, it seems? None of the above choices"
+)
+"""Words of the data sets in miniature (`data.py`), so that few are cut into letters."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 . , ; : ! ? ' \" # - ( )"
 
 
 def invented_sentences() -> Iterator[str]:
     """Sentences from which the tokenizers learn their pieces."""
-    yield from [LETTERS, " ".join(LETTERS.replace(" ", ""))] * 3
+    yield from [LETTERS, " ".join(LETTERS.replace(" ", "")), *[SCENES] * 8] * 3
     for i in range(1200):
         *words, ending = (words[i // (k + 1) % len(words)] for k, words in enumerate(WORDS.values()))
         yield " ".join(words) + ending
@@ -75,7 +84,7 @@ def _sentence_pieces(folder: Path, name: str, **settings: Any) -> dict[str, int]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=invented_sentences(),
         model_writer=model,
-        vocab_size=200,
+        vocab_size=400,
         hard_vocab_limit=False,
         model_type="unigram",
         minloglevel=2,

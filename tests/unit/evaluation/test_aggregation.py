@@ -20,7 +20,7 @@ def study(make_study):
 
 def _scores(study, method):
     frame = aggregate_ranks(study).filter(method=method)
-    return dict(frame.select("evaluated_model", "score").iter_rows())
+    return dict(frame.select("evaluated_model", "method_score").iter_rows())
 
 
 def test_weighted_counts_an_example_once_for_each_adversary_that_keeps_it(study):
@@ -41,8 +41,8 @@ def test_each_method_ranks_by_skill_and_bounds_its_score(study, method):
     frame = aggregate_ranks(study).filter(method=method)
     ranks = dict(frame.select("evaluated_model", "rank").iter_rows())
     assert ranks == {"good": 1.0, "fair": 2.0, "poor": 3.0}
-    assert (frame["score_low"] <= frame["score"] + 1e-9).all()
-    assert (frame["score_high"] >= frame["score"] - 1e-9).all()
+    assert (frame["method_score_low"] <= frame["method_score"] + 1e-9).all()
+    assert (frame["method_score_high"] >= frame["method_score"] - 1e-9).all()
     assert (frame["rank_low"] <= frame["rank"]).all()
 
 

@@ -18,7 +18,7 @@ def _found(make_study, kit, tmp_path, kept):
     path = tmp_path / "variant.parquet"
     kit.write_difficulty(path, _ids(N), [None if k else 1 for k in kept], [0.5] * N)
     frame = sensitivity(make_study(CORRECT, KEPT), {("a", "threshold", "0.7"): path})
-    return {(r["setting"], r["value"]): r for r in frame.to_dicts()}
+    return {(r["setting"], r["setting_value"]): r for r in frame.to_dicts()}
 
 
 def test_jaccard_by_hand():

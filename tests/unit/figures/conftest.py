@@ -456,7 +456,7 @@ def _aggregate_ranks(study: Study, dataset: str) -> list[dict]:
     for method, adversary, seed in _methods_of(study):
         for i, model in enumerate(study.models):
             rank = len(study.models) - i
-            bounds = _bounds("score", study.accuracy(model), 0.05) | _bounds("rank", float(rank), 1.0)
+            bounds = _bounds("method_score", study.accuracy(model), 0.05) | _bounds("rank", float(rank), 1.0)
             keys = {"dataset": dataset, "method": method, "adversary": adversary, "adversary_seed": seed}
             rows.append({**keys, "evaluated_model": model, **bounds})
     return rows
@@ -509,7 +509,7 @@ def _sensitivity(study: Study, dataset: str) -> list[dict]:
             "dataset": dataset,
             "adversary": adversary,
             "setting": setting,
-            "value": value,
+            "setting_value": value,
             "n_retained": 300,
             "n_retained_base": 310,
             "jaccard": 1.0 if setting == "base" else 0.8,

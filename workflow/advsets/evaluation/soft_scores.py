@@ -67,7 +67,7 @@ class _Part:
         """Means from sums of `columns`, shape (..., n_models, n_measures)."""
         n = np.repeat(sums[..., -2:-1], len(MEASURES), axis=-1)
         n[..., _MAJORITY] = sums[..., -1]
-        totals = sums[..., :-2].reshape(*sums.shape[:-1], -1, len(MEASURES)) / scale
+        totals = sums[..., :-2].reshape(*sums.shape[:-1], self.values.shape[1], len(MEASURES)) / scale
         return ratio(totals, n[..., None, :])
 
     def columns(self) -> tuple[NDArray[np.float64], float]:

@@ -42,7 +42,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
 
 def _values(part: pl.DataFrame) -> list[tuple[str, str]]:
     """Settings and values that were tried, in the order of the settings and of the numbers."""
-    tried = part.filter(pl.col("setting") != "base").select("setting", "value").unique().iter_rows()
+    tried = part.filter(pl.col("setting") != "base").select("setting", "setting_value").unique().iter_rows()
     return sorted(tried, key=lambda pair: (list(_WORDS).index(pair[0]), float(pair[1])))
 
 
@@ -72,7 +72,7 @@ def _rows(
         own = part.filter(pl.col("adversary") == adversary)
         rows = own.filter(pl.col("setting") != "base")
         shift = 0.6 * (i + 0.5) / len(shown) - 0.3
-        at = [values.index(pair) + shift for pair in rows.select("setting", "value").iter_rows()]
+        at = [values.index(pair) + shift for pair in rows.select("setting", "setting_value").iter_rows()]
         if measure == "jaccard":
             axes.hlines(at, rows["jaccard_random_low"], rows["jaccard_random_high"], color=style.BAND, linewidth=4)
         else:

@@ -18,8 +18,10 @@ from advsets.errors import UserError
 
 # Takes devices `rounds` times; a victim stays in its second turn until it is killed.
 JOB = """
-    import os, random, resource, sys, time
+    import os, random, resource, signal, sys, time
     from pathlib import Path
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a test run under nohup hands down that it is ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from advsets import devices
     devices._POLL_S = 0.005
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

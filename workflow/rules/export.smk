@@ -30,7 +30,9 @@ rule export_set:
             "adversary_seed": SEEDS["adversary"][0],
             "adversary_fraction": config["split"]["adversary_fraction"],
             "filter": FILTERS[wildcards.dataset],
-            "fine_tune": tuning_of(wildcards.dataset, wildcards.adversary),
+            "fine_tune": settings.without_memory(
+                tuning_of(wildcards.dataset, wildcards.adversary)
+            ),
         },
         code=code_version("export"),
     message:

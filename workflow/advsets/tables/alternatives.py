@@ -52,7 +52,7 @@ LIST = [
             USED_ADVERSARY,
             USED_ADVERSARY_SEED,
             EVALUATED_MODEL,
-            Column("method_score", "float64", "accuracy, minus the mean rank, or log-strength, by method", nullable=True),
+            Column("method_score", "float64", "accuracy, minus mean rank, or log-strength, by method", nullable=True),
             Column("method_score_low", "float64", "bootstrap bound over examples", nullable=True),
             Column("method_score_high", "float64", "bootstrap bound over examples", nullable=True),
             Column("rank", "float64", "1 is best; ties share the mean rank", "rank", True),

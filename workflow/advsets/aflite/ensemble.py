@@ -40,7 +40,7 @@ def _mean(scores: Sequence[RowScores]) -> RowScores:
         scores[0].rows,
         n_held_out.sum(axis=0),
         np.stack([s.n_correct for s in scores]).sum(axis=0),
-        _quotient(total, (n_held_out * known).sum(axis=0)),
+        ratio(total, (n_held_out * known).sum(axis=0)),
     )
 
 
@@ -65,7 +65,3 @@ def _rank_keys(scores: RowScores) -> tuple[NDArray[np.float64], NDArray[np.float
     predictability = np.where(known, ratio(scores.n_correct, scores.n_held_out), np.inf)
     margin = np.where(np.isnan(scores.margin), -np.inf, scores.margin)
     return predictability, np.where(known, margin, np.inf)
-
-
-def _quotient(total: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.divide(total, n, out=np.full(len(total), np.nan), where=n > 0)

@@ -146,7 +146,7 @@ def take_down_to(units: Units, candidates: Bools, n_rows: int, target: int) -> B
     return units.rows_of(np.array(taken, dtype=np.int64))
 
 
-def ratio(numerator: Ints, denominator: Ints) -> Floats:
+def ratio(numerator: Ints | Floats, denominator: Ints) -> Floats:
     """Quotient, nan where the denominator is 0."""
     out = np.full(len(numerator), np.nan)
     np.divide(numerator, denominator, out=out, where=denominator > 0)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from advsets.evaluation.frames import table_frame
 from advsets.evaluation.study import Study
-from advsets.stats.bootstrap import percentile_interval, range_over_draws, ratio
+from advsets.stats.bootstrap import known_mean, percentile_interval, range_over_draws
 from advsets.stats.ranking import bradley_terry, kendall_tau_b, mean_ranks
 
 Floats = NDArray[np.float64]
@@ -48,9 +48,7 @@ def _weighted_by_family(study: Study, correct: Floats, sizes: Floats, runs: Sequ
 
 
 def _mean_rank(study: Study, correct: Floats, sizes: Floats, runs: Sequence[int]) -> Floats:
-    ranks = mean_ranks(study.by_model(correct[..., runs, :], sizes[..., runs]))
-    known = ~np.isnan(ranks)
-    return -ratio(np.where(known, ranks, 0.0).sum(axis=-2), known.sum(axis=-2))
+    return -known_mean(mean_ranks(study.by_model(correct[..., runs, :], sizes[..., runs])), axis=-2)
 
 
 def _bradley_terry(study: Study, correct: Floats, sizes: Floats, runs: Sequence[int]) -> Floats:
@@ -153,5 +151,4 @@ def _unseen(study: Study, name: str, adversary: str | None, values: Floats) -> f
             ranked = METHODS[name](study, correct, sizes, others)
         own = [i for i, a in enumerate(names) if a == unseen]
         found += kendall_tau_b(ranked, study.model_accuracy[1:][own]).tolist()
-    known = [tau for tau in found if not np.isnan(tau)]
-    return float(np.mean(known)) if known else float("nan")
+    return float(known_mean(np.array(found)))

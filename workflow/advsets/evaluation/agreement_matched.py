@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from advsets.evaluation.agreement_sums import n_with_measure
+from advsets.evaluation.agreement_sums import best_known_measure, n_with_measure
 from advsets.evaluation.difficulty import places
 from advsets.evaluation.frames import table_frame
 from advsets.evaluation.study import Study
@@ -39,10 +39,9 @@ def agreement_matched_models(study: Study) -> pl.DataFrame:
 
 
 def _rows(study: Study) -> Iterator[dict[str, Any]]:
-    if not _measure(study):
-        return
-    known = study.inputs.frame[_measure(study)].cast(pl.Float64)
-    values = known.fill_null(0.0).to_numpy() * (1 if _measure(study) == "agreement" else -1)
+    measure = best_known_measure(study)
+    known = study.inputs.frame[measure].cast(pl.Float64)
+    values = known.fill_null(0.0).to_numpy()
     has = known.is_not_null().to_numpy()
     for (adversary, seed), weights, scores in _by_run(study):
         for k, name in enumerate(WEIGHTINGS):
@@ -53,16 +52,14 @@ def _rows(study: Study) -> Iterator[dict[str, Any]]:
                 "adversary": adversary,
                 "adversary_seed": seed,
                 "weighting": name,
-                "measure": _measure(study),
+                "measure": measure,
                 "n_examples": int((weights[:, k] > 0).sum()),
-                "agreement_mean": abs(mean),
+                "agreement_mean": mean,
                 **summary(study, scores, k),
             }
 
 
 def _model_rows(study: Study) -> Iterator[dict[str, Any]]:
-    if not _measure(study):
-        return
     for (adversary, seed), _, scores in _by_run(study):
         ranks = mean_ranks(scores.value)
         for k, name in enumerate(WEIGHTINGS):
@@ -79,7 +76,9 @@ def _model_rows(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def _by_run(study: Study) -> Iterator[tuple[tuple[str, int], NDArray[np.float64], Scores]]:
-    """Each adversary run with its weights, shape (n_examples, n_weightings), and scores."""
+    """Each adversary run with its weights, shape (n_examples, n_weightings), and scores; none without a measure."""
+    if not n_with_measure(study, best_known_measure(study)):
+        return
     levels, agreement = _levels(study), _weights(study)
     for a, run in enumerate(study.inputs.adversary_runs):
         kept = study.inputs.masks[:, a]
@@ -110,16 +109,8 @@ def matched_subset(place: NDArray[np.int64], levels: NDArray[np.int64], n_exampl
     return chosen
 
 
-def _measure(study: Study) -> str:
-    """`agreement`, or `low_agreement` where more examples have the flag; empty where none has either."""
-    n_agreement, n_flagged = (n_with_measure(study, name) for name in ("agreement", "low_agreement"))
-    if max(n_agreement, n_flagged) == 0:
-        return ""
-    return "low_agreement" if n_flagged > n_agreement else "agreement"
-
-
 def _levels(study: Study) -> NDArray[np.int64]:
-    column = study.inputs.frame[_measure(study)].cast(pl.Float64).fill_null(-1.0).to_numpy()
+    column = study.inputs.frame[best_known_measure(study)].cast(pl.Float64).fill_null(-1.0).to_numpy()
     return np.unique(column, return_inverse=True)[1]
 
 

@@ -48,6 +48,12 @@ def n_with_measure(study: Study, measure: str) -> int:
     return study.inputs.n_examples - study.inputs.frame[measure].null_count()
 
 
+def best_known_measure(study: Study) -> str:
+    """`agreement`, or `low_agreement` where more examples have the flag."""
+    flag = n_with_measure(study, "low_agreement") > n_with_measure(study, "agreement")
+    return "low_agreement" if flag else "agreement"
+
+
 def _values(study: Study, measure: str) -> tuple[NDArray[np.float64], float]:
     """Fixed-point measure and whether it is known, shape (n_examples, 2)."""
     column = study.inputs.frame[measure].cast(pl.Float64)

@@ -37,6 +37,12 @@ def places(study: Study, retained: Path) -> NDArray[np.int64]:
     return found
 
 
+def retained_mask(study: Study, retained: Path) -> NDArray[np.bool_]:
+    """Examples that a table `retained` keeps, shape (n_examples,)."""
+    frame = read_table(retained, "retained", ["example_id", "retained"])
+    return aligned(frame, study.inputs.frame["example_id"], retained, study.inputs.examples)["retained"].to_numpy()
+
+
 def hardest(place: NDArray[np.int64], n_examples: int) -> NDArray[np.bool_]:
     """The `n_examples` hardest of these places, shape of `place`."""
     return place < n_examples

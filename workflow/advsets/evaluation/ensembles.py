@@ -22,13 +22,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from advsets.evaluation.difficulty import hardest, places
+from advsets.evaluation.difficulty import hardest, places, retained_mask
 from advsets.evaluation.frames import table_frame
-from advsets.evaluation.inputs import Run, aligned
+from advsets.evaluation.inputs import Run
 from advsets.evaluation.study import Study
 from advsets.evaluation.weighted import Scores, summary, weighted_scores
-from advsets.io import read_table
-from advsets.stats.bootstrap import percentile_interval
+from advsets.stats.bootstrap import known_mean, percentile_interval
 
 SINGLE = "single"
 ALL_SINGLE = "single adversaries, mean"
@@ -63,7 +62,7 @@ def ensembles(study: Study, retained: Mapping[Run, Path], described: Mapping[str
 
 
 def _rows(study: Study, filters: Sequence[Filter], paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    sizes = [_n_retained(study, path) for path in paths]
+    sizes = [int(retained_mask(study, path).sum()) for path in paths]
     n_examples = max(size for f, size in zip(filters, sizes, strict=True) if f.kind == SINGLE)
     weights = np.column_stack([hardest(places(study, path), n_examples) for path in paths])
     scores = weighted_scores(study, weights)
@@ -84,7 +83,7 @@ def _rows(study: Study, filters: Sequence[Filter], paths: Sequence[Path]) -> Ite
             **dict.fromkeys(("tau_b", "tau_b_low", "tau_b_high", "rank_change_mean")),
             "accuracy_members": float("nan"),
             "accuracy_others": float("nan"),
-            **_excess(study, _known_mean(excess[0][single]), _known_mean(excess[1][:, single])),
+            **_excess(study, known_mean(excess[0][single]), known_mean(excess[1][:, single], axis=-1)),
         }
 
 
@@ -137,18 +136,6 @@ def _own_accuracy(study: Study, one: Filter, scores: Scores, at: int) -> dict[st
     }
 
 
-def _excess(study: Study, value: float, draws: NDArray[np.float64]) -> dict[str, float]:
+def _excess(study: Study, value: NDArray[np.float64], draws: NDArray[np.float64]) -> dict[str, float]:
     low, high = percentile_interval(draws, study.settings.confidence)
     return {"own_excess": float(value), "own_excess_low": float(low), "own_excess_high": float(high)}
-
-
-def _known_mean(values: NDArray[np.float64]) -> Any:
-    known = ~np.isnan(values)
-    n = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
-
-
-def _n_retained(study: Study, path: Path) -> int:
-    frame = read_table(path, "retained", ["example_id", "retained"])
-    return int(aligned(frame, study.inputs.frame["example_id"], path, study.inputs.examples)["retained"].sum())

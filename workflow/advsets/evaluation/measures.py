@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from advsets.evaluation.agreement_sums import Means, measure_draws, measure_means, n_with_measure
+from advsets.evaluation.agreement_sums import Means, best_known_measure, measure_draws, measure_means, n_with_measure
 from advsets.evaluation.inputs import SELF
 from advsets.evaluation.penalty import own_recovered_share, penalty
 from advsets.evaluation.ranks import random_tau
 from advsets.evaluation.study import Study
-from advsets.stats.bootstrap import percentile_interval, range_over_draws, ratio
+from advsets.stats.bootstrap import known_mean, percentile_interval, range_over_draws, ratio
 from advsets.stats.ranking import kendall_tau_b
 
 FEWEST_TO_RANK = 3
@@ -42,10 +42,10 @@ def accuracy_drop(study: Study) -> Measured:
     """(a) Filtered minus size-matched random accuracy, mean over adversaries and evaluated models."""
     random, lowest, _ = range_over_draws(study.model_accuracy_random)
     filtered = study.model_accuracy[1:]
-    value = float(_mean(filtered - random))
+    value = float(known_mean(filtered - random))
     # the expected accuracy of a random subset is that of the full set
     draws = study.model_accuracy_draws
-    change = _mean(draws[:, 1:] - draws[:, :1], axis=(1, 2))
+    change = known_mean(draws[:, 1:] - draws[:, :1], axis=(1, 2))
     low, high = percentile_interval(change, study.settings.confidence)
     known = ~np.isnan(filtered)
     return Measured(
@@ -67,8 +67,8 @@ def drop_by_strength(study: Study) -> Measured:
     runs = [[i for i, (name, _) in enumerate(inputs.adversary_runs) if name == a] for a in scored]
 
     def association(accuracies: NDArray[np.float64]) -> NDArray[np.float64]:
-        change = _mean(accuracies[..., :1, :] - accuracies[..., 1:, :], axis=-1)
-        drop = np.stack([_mean(change[..., own], axis=-1) for own in runs], axis=-1)
+        change = known_mean(accuracies[..., :1, :] - accuracies[..., 1:, :], axis=-1)
+        drop = np.stack([known_mean(change[..., own], axis=-1) for own in runs], axis=-1)
         return kendall_tau_b(accuracies[..., 0, strong], drop)
 
     value, low, high = np.nan, np.nan, np.nan
@@ -91,9 +91,9 @@ def rank_instability(study: Study) -> Measured:
     """(c) tau-b of random subsets minus that of filtered ones, each against the full set."""
     tau = kendall_tau_b(study.model_accuracy[0], study.model_accuracy[1:])
     known = ~np.isnan(tau)
-    draws = _mean(random_tau(study)[:, known], axis=1)
+    draws = known_mean(random_tau(study)[:, known], axis=1)
     mean, low, high = (float(x) for x in range_over_draws(draws))
-    filtered = float(_mean(tau))
+    filtered = float(known_mean(tau))
     n_models, n_draws = len(study.inputs.models), study.settings.n_random_subsets
     undecidable = ""
     if n_models < FEWEST_TO_RANK:
@@ -118,8 +118,9 @@ def agreement_gap(study: Study) -> tuple[Measured, Measured]:
     The measure is annotator agreement, or the low-agreement flag (with its sign turned) where
     more examples have it: agreement that only some rows have may not be known at random.
     """
-    flag = n_with_measure(study, "low_agreement") > n_with_measure(study, "agreement")
-    measure, sign = ("low_agreement", -1.0) if flag else ("agreement", 1.0)
+    measure = best_known_measure(study)
+    flag = measure == "low_agreement"
+    sign = -1.0 if flag else 1.0
     points = _gaps(study, measure_means(study, measure))
     draws = _gaps(study, measure_draws(study, measure))
     low, high = percentile_interval(np.stack(draws, axis=1), study.settings.confidence)
@@ -147,7 +148,7 @@ def _gaps(study: Study, means: Means) -> tuple[NDArray[np.float64], NDArray[np.f
     gaps = means.mean[..., 1 : 1 + n_runs, :] - means.mean[..., 1 + n_runs :, :]
     weights = np.broadcast_to(means.n_examples[..., :1, 1:], gaps[..., 1:].shape) * ~np.isnan(gaps[..., 1:])
     within = ratio((np.nan_to_num(gaps[..., 1:]) * weights).sum(axis=-1), weights.sum(axis=-1))
-    return _mean(within, axis=-1), _mean(gaps[..., 0], axis=-1)
+    return known_mean(within, axis=-1), known_mean(gaps[..., 0], axis=-1)
 
 
 def own_penalty(study: Study) -> Measured:
@@ -166,12 +167,6 @@ def own_penalty(study: Study) -> Measured:
         f" evaluated models; a true effect of 1 shows here as {share:.2f}; {_seeds(study)}",
         "" if np.isfinite(value) else "no own cell beside others to compare it with",
     )
-
-
-def _mean(values: NDArray[np.float64], axis: int | tuple[int, ...] | None = None) -> NDArray[np.float64]:
-    """Mean of what is not NaN."""
-    known = ~np.isnan(values)
-    return ratio(np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis))
 
 
 def _sizes(study: Study) -> str:

@@ -18,13 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from advsets.evaluation.difficulty import retained_mask
 from advsets.evaluation.frames import table_frame
-from advsets.evaluation.inputs import aligned
 from advsets.evaluation.study import Study
 from advsets.evaluation.weighted import summary, weighted_scores
-from advsets.io import read_table
 from advsets.seeding import rng_for
-from advsets.stats.bootstrap import percentile_interval
+from advsets.stats.bootstrap import known_mean, percentile_interval
 
 ADVERSARY_SEED = "adversary_seed"
 BASE = "base"
@@ -62,7 +61,7 @@ def _rows(study: Study, variants: Mapping[Variant, Path]) -> Iterator[dict[str, 
         base = study.inputs.masks[:, runs[0]]
         masks = {(BASE, ""): base}
         masks |= {(ADVERSARY_SEED, str(study.inputs.adversary_runs[i][1])): study.inputs.masks[:, i] for i in runs[1:]}
-        masks |= {(s, v): _mask(study, path) for (a, s, v), path in sorted(variants.items()) if a == adversary}
+        masks |= {(s, v): retained_mask(study, path) for (a, s, v), path in sorted(variants.items()) if a == adversary}
         scores = weighted_scores(study, np.column_stack(list(masks.values())))
         for at, ((setting, value), mask) in enumerate(masks.items()):
             yield {
@@ -82,11 +81,8 @@ def _chance(study: Study, sizes: tuple[int, int], *key: str) -> dict[str, float]
     s = study.settings
     draws = random_jaccard(study.inputs.n_examples, sizes, s.n_bootstrap, s.seed, "jaccard", *key)
     low, high = percentile_interval(draws, s.confidence)
-    known = draws[~np.isnan(draws)]
-    mean = float(known.mean()) if known.size else float("nan")
-    return {"jaccard_random_mean": mean, "jaccard_random_low": float(low), "jaccard_random_high": float(high)}
-
-
-def _mask(study: Study, path: Path) -> NDArray[np.bool_]:
-    frame = read_table(path, "retained", ["example_id", "retained"])
-    return aligned(frame, study.inputs.frame["example_id"], path, study.inputs.examples)["retained"].to_numpy()
+    return {
+        "jaccard_random_mean": float(known_mean(draws)),
+        "jaccard_random_low": float(low),
+        "jaccard_random_high": float(high),
+    }

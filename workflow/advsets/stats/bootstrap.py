@@ -163,6 +163,12 @@ def range_over_draws(draws: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.
     return mean, np.where(n_known > 0, low, np.nan), np.where(n_known > 0, high, np.nan)
 
 
+def known_mean(values: NDArray[np.float64], axis: int | tuple[int, ...] | None = None) -> NDArray[np.float64]:
+    """Mean of what is not NaN; NaN where nothing is known."""
+    known = ~np.isnan(values)
+    return ratio(np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis))
+
+
 def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
     """part / whole, NaN where whole is 0."""
     numerator, denominator = np.broadcast_arrays(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import select
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,7 @@ from advsets.errors import EXIT_USER_ERROR, UserError, describe_os_error
 from advsets.io import write_text
 
 _POLL_S = 0.1
+_REMOVAL_S = 5.0
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -126,7 +128,9 @@ def _tell_failure(folder: Path, failed: tuple[int, int], n: int) -> None:
 def _end_with_parent(folder: Path) -> None:
     while os.read(0, 1):  # not through sys.stdin, whose lock Python wants at its end
         pass
-    shutil.rmtree(folder, ignore_errors=True)
+    deadline = time.monotonic() + _REMOVAL_S
+    while folder.exists() and time.monotonic() < deadline:  # other ranks may still add to it
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
@@ -155,6 +159,8 @@ def _main(folder: Path, rank: int) -> None:
 def _leave_at_once(status: int) -> None:
     """End without the clean-up in which ranks would wait for each other."""
     sys.stderr.flush()
+    if select.select([0], [], [], 0)[0]:  # the parent has ended: the thread that tidies up ends this process
+        threading.Event().wait()
     os._exit(status)
 
 

@@ -183,3 +183,34 @@ def test_a_device_lock_lasts_until_the_last_process_has_ended(tmp_path, monkeypa
         for process in (other, lasting):
             process.kill()
             process.wait()
+
+
+LEAVER = """
+    import shutil, sys, threading, time
+    from pathlib import Path
+    from advsets.models import parallel
+    remove = shutil.rmtree
+    shutil.rmtree = lambda *a, **k: (time.sleep(0.5), remove(*a, **k))
+    threading.Thread(target=parallel._end_with_parent, args=(Path(sys.argv[1]),), daemon=True).start()
+    time.sleep(0.1)
+    parallel._leave_at_once(3)
+"""
+
+
+def test_a_rank_that_fails_as_its_parent_dies_still_removes_its_folder(tmp_path):
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    (folder / "job").touch()
+    command = [sys.executable, "-c", textwrap.dedent(LEAVER), str(folder)]
+    assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=60).returncode == 1
+    assert not folder.exists()
+
+
+def test_a_rank_that_fails_beside_a_living_parent_leaves_at_once(tmp_path):
+    command = [sys.executable, "-c", textwrap.dedent(LEAVER), str(tmp_path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    try:
+        assert process.wait(60) == 3
+    finally:
+        process.stdin.close()
+    assert tmp_path.exists()

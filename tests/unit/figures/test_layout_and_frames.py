@@ -180,3 +180,16 @@ def test_evaluation_tables_of_several_data_sets(tables_of, tmp_path) -> None:
     assert read["dataset"].to_list() == ["snli", "snli", "reviews", "reviews"]
     with pytest.raises(UserError, match="no such file"):
         inputs.evaluation_table("penalty", [tmp_path / "absent.parquet"])
+
+
+@pytest.mark.parametrize(("n_words", "shrinks"), [(3, False), (21, True)])
+def test_a_heading_fits_its_block_in_letters_large_enough(n_words: int, shrinks: bool) -> None:
+    figure = style.new_figure(2.0)
+    (block,) = layout.blocks(figure, [1])
+    layout.heading(block, "word " * n_words)
+    block.subplots()
+    figure.draw_without_rendering()
+    title = block.texts[0] if block.texts else block._suptitle
+    assert title.get_window_extent().x1 <= figure.bbox.width
+    assert title.get_fontsize() >= style.SMALLEST_PT
+    assert (title.get_fontsize() < 8.5) == shrinks

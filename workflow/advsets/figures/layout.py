@@ -22,6 +22,7 @@ from matplotlib.ticker import FuncFormatter
 from advsets.figures import style
 
 LABEL_GAP_PT = 10.5
+_HEADING_PT = 8.5
 LONGEST_NAME = 30
 POINT_PX = style.DRAWING_DPI / 72
 
@@ -127,8 +128,11 @@ def percent(axis: Axis) -> None:
 
 
 def heading(block: SubFigure, text: str) -> None:
-    """Title of a data set's block."""
-    block.suptitle(text, fontsize=8.5, fontweight="bold", x=0.01, ha="left")
+    """Title of a data set's block, in smaller letters where it would not fit its width."""
+    title = block.suptitle(text, fontsize=_HEADING_PT, fontweight="bold", x=0.01, ha="left")
+    share = 0.98 * block.bbox.width / title.get_window_extent().width
+    if share < 1:
+        title.set_fontsize(max(style.SMALLEST_PT, _HEADING_PT * share))
 
 
 def ring(axes: Axes, places: Sequence[tuple[float, float]], colour: str) -> None:

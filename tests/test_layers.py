@@ -11,8 +11,11 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "workflow" / "advsets"
 LAYERS = {
-    **dict.fromkeys(["errors", "tables", "labels", "seeding"], 0),
-    **dict.fromkeys(["io", "config", "registry", "code", "job", "devices", "cleaning", "keys", "variants"], 1),
+    **dict.fromkeys(["errors", "tables", "labels", "seeding", "answers"], 0),
+    **dict.fromkeys(
+        ["io", "config", "registry", "code", "job", "devices", "cleaning", "keys", "variants", "collected", "schemas"],
+        1,
+    ),
     "datasets": 2,
     **dict.fromkeys(["models", "stats"], 3),
     **dict.fromkeys(["aflite", "attacks"], 4),

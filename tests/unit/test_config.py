@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
-from advsets import config, variants
+from advsets import config, schemas, variants
 from advsets.aflite.settings import FilterSettings
 from advsets.errors import UserError
 from advsets.registry import DatasetRow, ModelRow
@@ -107,10 +107,10 @@ NAME = "letters, digits, `_`, `.` and `-`, the first a letter or digit"
 BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "unknown key": (
         change("run.filtr", {}),
-        "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, datasets, adversaries,"
-        " evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, ensembles, leave_one_family_out,"
-        " sensitivity, evaluate, figures, device, cluster, cost,"
-        " threads; did you mean 'filter'?",
+        "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, prediction_tables, datasets,"
+        " adversaries, evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, ensembles,"
+        " leave_one_family_out, sensitivity, collections, question_answering, evaluate, figures, device, cluster,"
+        " cost, threads; did you mean 'filter'?",
     ),
     "unknown key like no other": (
         change("run.threads.zzz", 1),
@@ -223,8 +223,8 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     ),
     "empty list": (
         change("run.datasets", []),
-        "configuration: datasets: found []; allowed: at least 1 entries (Rows of the data sets tables to run.);"
-        " correct it",
+        "configuration: key 'datasets' is missing; add it (Rows of the data sets tables to filter. Empty: nothing is"
+        " filtered.)",
     ),
     "duplicate names": (
         change("run.evaluated_models", ["small", "small"]),
@@ -512,22 +512,23 @@ def test_defaults_fill_in_at_every_depth(files: Files) -> None:
 
 
 def test_filling_changes_neither_the_input_nor_the_schema(files: Files) -> None:
-    before = json.dumps([files.run, [config.schema(name) for name in SCHEMAS]])
+    before = json.dumps([files.run, [schemas.schema(name) for name in SCHEMAS]])
     filled = files.load()
     filled["fine_tuning_seeds"]["adversary"].append(1)
     filled["fine_tune"]["epochs"] = 99
-    assert json.dumps([files.run, [config.schema(name) for name in SCHEMAS]]) == before
+    assert json.dumps([files.run, [schemas.schema(name) for name in SCHEMAS]]) == before
     assert files.load()["fine_tuning_seeds"]["adversary"] == [0]
 
 
 def test_completed_configuration_validates_to_itself(files: Files) -> None:
     filled = files.load()
     hints = filled.pop("cost_hints")
+    assert filled.pop("collected_rows") == {"datasets": {}, "models": {}, "imported": {}}
     tables = {"datasets": filled.pop("dataset_rows"), "models": filled.pop("model_rows")}
-    assert config.validate(filled, "config", "again") == filled
+    assert schemas.validate(filled, "config", "again") == filled
     for name, rows in tables.items():
         whole = {key: {**row, "cost": hints[name][key]} for key, row in rows.items()}
-        assert config.validate(whole, name, "again") == whole
+        assert schemas.validate(whole, name, "again") == whole
 
 
 def test_sizes_for_the_estimate_of_cost_reach_no_step(files: Files) -> None:
@@ -628,18 +629,19 @@ class TestFigures:
 
     def load(self, folder: Path, figures: list[str] | None, rows: dict[str, Any]) -> dict[str, Any]:
         (folder / "figures.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
-        return config.load_figures({"figures": figures}, folder / "figures.yaml")
+        run = {"figures": figures, "datasets": ["pairs"], "collections": {}}
+        return config.load_figures(run, folder / "figures.yaml")
 
     def test_null_asks_for_all_and_a_list_for_its_own(self, tmp_path: Path) -> None:
         assert list(self.load(tmp_path, None, self.ROWS)) == ["one", "two"]
-        assert self.load(tmp_path, ["two"], self.ROWS) == {"two": self.ROWS["two"]}
+        assert self.load(tmp_path, ["two"], self.ROWS) == {"two": {"study": "filtering", **self.ROWS["two"]}}
         assert self.load(tmp_path, [], self.ROWS) == {}
 
     @pytest.mark.parametrize(
         ("figures", "row", "expected"),
         [
             (["thre"], {}, "figures: no row 'thre' in F; allowed: one, three, two; did you mean 'three'?"),
-            (None, {"table": ["accuracy"]}, "F: three: unknown key 'table'; allowed: tables, caption, category;"),
+            (None, {"table": ["accuracy"]}, "F: three: unknown key 'table'; allowed: tables, study, caption, category;"),
             (None, {"tables": ["acuracy"]}, "F: three.tables: no table 'acuracy'; allowed: "),
             (None, {"tables": []}, "F: three.tables: found []; allowed: at least 1 entries ("),
             (None, {"caption": 3}, "F: three.caption: found 3; allowed: type string ("),
@@ -686,6 +688,7 @@ def nodes_of(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
 
 
 FREE_MAPPINGS = {
+    "config.collections.*.fine_tune",
     "datasets.*(0).options",
     "datasets.*.filter",
     "datasets.*.fine_tune",
@@ -698,16 +701,16 @@ FREE_MAPPINGS = {
 @pytest.mark.parametrize("name", SCHEMAS)
 class TestSchemas:
     def test_is_valid(self, name: str) -> None:
-        assert config.schema(name)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-        jsonschema.Draft202012Validator.check_schema(config.schema(name))
+        assert schemas.schema(name)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        jsonschema.Draft202012Validator.check_schema(schemas.schema(name))
 
     def test_every_property_is_described(self, name: str) -> None:
-        for path, node in nodes_of(config.schema(name)):
+        for path, node in nodes_of(schemas.schema(name)):
             for key, child in node.get("properties", {}).items():
                 assert "const" in child or child.get("description", "").strip(), f"{name}{path}.{key}"
 
     def test_unknown_keys_are_refused_everywhere(self, name: str) -> None:
-        for path, node in nodes_of(config.schema(name)):
+        for path, node in nodes_of(schemas.schema(name)):
             if "properties" in node:
                 assert node.get("additionalProperties") is False, f"{name}{path}"
                 assert set(node.get("required", [])) <= set(node["properties"])
@@ -716,16 +719,16 @@ class TestSchemas:
                 assert free in FREE_MAPPINGS or free.endswith(".sha256"), free
 
     def test_keys_are_required_or_have_a_default_that_is_allowed(self, name: str) -> None:
-        for path, node in nodes_of(config.schema(name)):
+        for path, node in nodes_of(schemas.schema(name)):
             for key, child in node.get("properties", {}).items():
                 required = key in node.get("required", [])
                 assert required != ("default" in child), f"{name}{path}.{key}"
                 if "default" in child:
-                    jsonschema.Draft202012Validator(child).validate(config._fill(deepcopy(child["default"]), child))
+                    jsonschema.Draft202012Validator(child).validate(schemas._fill(deepcopy(child["default"]), child))
 
 
 def test_filter_defaults_are_those_of_the_filter() -> None:
-    properties = config.schema("config")["properties"]["filter"]["properties"]
+    properties = schemas.schema("config")["properties"]["filter"]["properties"]
     found = {key: node["default"] for key, node in properties.items()}
     assert found.pop("rounds_per_job") == 1
     wanted = {field.name: field.default for field in dataclasses.fields(FilterSettings)}
@@ -750,7 +753,7 @@ def test_schema_and_filter_allow_the_same(files: Files, key: str, value: Any) ->
 @pytest.mark.parametrize("path", sorted(PROJECT.glob("config/*.yaml")), ids=lambda path: path.name)
 def test_our_own_files_are_valid(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-    if path.stem in ("datasets", "models", "figures"):
+    if path.stem in ("datasets", "models", "predictions", "figures"):
         assert config.read_rows([path], path.stem)
         return
     below = PROJECT / "config" / "demo.yaml" if path.stem == "demo_beyond" else path

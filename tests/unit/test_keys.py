@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from advsets import keys
-from advsets.config import schema
+from advsets.schemas import schema
 
 PROJECT = Path(__file__).resolve().parents[2]
 ROWS = [line for line in keys.reference().splitlines() if line.startswith("| `") and line.count("|") > 3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advsets.tables import TABLES, Column, Table, alternatives, making, measured
+from advsets.tables import TABLES, Column, Table, alternatives, collected, making, measured, questions
 
 DTYPES = {
     "string",
@@ -25,7 +25,9 @@ def columns_of(table: Table) -> dict[str, Column]:
 
 
 def test_names_are_unique() -> None:
-    assert [t.name for t in [*making.LIST, *measured.LIST, *alternatives.LIST]] == list(TABLES)
+    assert [
+        t.name for t in [*making.LIST, *questions.LIST, *measured.LIST, *alternatives.LIST, *collected.LIST]
+    ] == list(TABLES)
 
 
 @ALL

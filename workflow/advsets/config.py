@@ -5,37 +5,27 @@ Schemas in `workflow/schemas/` hold every key, type and default; unknown keys ar
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import json
-import math
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import yaml
 
+from advsets import collected
 from advsets.errors import UserError, allowed, describe_os_error
 from advsets.io import write_text
-from advsets.registry import MULTIPLE_CHOICE, DatasetRow
+from advsets.registry import EXTRACTIVE_QA, MULTIPLE_CHOICE, DatasetRow
+from advsets.schemas import did_you_mean, explain, schema, validate
 from advsets.tables import TABLES
 
-_SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 MAX_NODES = 999
 """Nodes are numbered by three digits."""
 MEMORY_SETTINGS = ("tokens_per_pass", "gradient_checkpointing")
 """Of fine-tuning: they change results by rounding and the draws of dropout alone."""
 RESERVED_RUNS = ("downloads", "bench", "slurm_logs")
 """Folders of results/ that all runs share."""
-
-
-@cache
-def schema(name: str) -> dict[str, Any]:
-    """Schema `name`: "config", "datasets", "models" or "figures"."""
-    loaded: dict[str, Any] = yaml.safe_load((_SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"))
-    return loaded
 
 
 def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str, Any]:
@@ -45,7 +35,8 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
     -------
     dict
         `config` with every default filled, plus `dataset_rows` and `model_rows`: the
-        validated rows that the run uses, by name; and `cost_hints`: `datasets` and `models`,
+        validated rows that the run filters with, by name; `collected_rows`: `datasets`, `models`
+        and `imported`, the rows that collections name; and `cost_hints`: `datasets` and `models`,
         by name what the rows had as `cost`, so that no step hangs on it.
 
     Raises
@@ -55,6 +46,7 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
     """
     filled = validate(config, "config", "configuration")
     _check_run(filled["run"])
+    _check_parts(filled)
     _check_filter(filled["filter"], "configuration")
     datasets = read_rows([root / p for p in filled["dataset_tables"]], "datasets")
     models = read_rows([root / p for p in filled["model_tables"]], "models")
@@ -63,18 +55,60 @@ def load_run_config(config: dict[str, Any], root: Path = Path(".")) -> dict[str,
         **_pick(filled["adversaries"], models, "adversaries", filled["model_tables"]),
         **_pick(filled["evaluated_models"], models, "evaluated_models", filled["model_tables"]),
     }
-    for name, row in filled["dataset_rows"].items():
+    filled["collected_rows"] = _collected_rows(filled, datasets, models, root)
+    for name, row in all_datasets(filled).items():
         _check_dataset(DatasetRow.from_config(name, row))
         for section in ("filter", "fine_tune"):
             _check_section(f"data set {name}", row, section)
-        _check_filter(filter_settings(filled, name), f"data set {name}")
-    for name, row in filled["model_rows"].items():
+        _check_filter({**filled["filter"], **row["filter"]}, f"data set {name}")
+    for name, row in all_models(filled).items():
         _check_section(f"model {name}", row, "fine_tune")
+    for name, row in filled["dataset_rows"].items():
+        if row["task"] == EXTRACTIVE_QA:
+            raise UserError(
+                f"datasets: {name!r} has task {EXTRACTIVE_QA}, which AFLite does not filter; allowed:"
+                " sequence_classification, multiple_choice; name it under `collections`"
+            )
     filled["cost_hints"] = {
-        "datasets": {name: row.pop("cost") for name, row in filled["dataset_rows"].items()},
-        "models": {name: row.pop("cost") for name, row in filled["model_rows"].items()},
+        "datasets": {name: row.pop("cost") for name, row in all_datasets(filled).items()},
+        "models": {name: row.pop("cost") for name, row in all_models(filled).items()},
     }
     return filled
+
+
+def all_datasets(config: dict[str, Any]) -> dict[str, Any]:
+    """Rows of all data sets of a completed configuration: those that are filtered, then those of collections."""
+    return {**config["collected_rows"]["datasets"], **config["dataset_rows"]}
+
+
+def all_models(config: dict[str, Any]) -> dict[str, Any]:
+    """Rows of all models that a completed configuration trains."""
+    return {**config["collected_rows"]["models"], **config["model_rows"]}
+
+
+def _collected_rows(
+    filled: dict[str, Any], datasets: dict[str, Any], models: dict[str, Any], root: Path
+) -> dict[str, dict[str, Any]]:
+    """Rows that the collections name, which are checked; rows that the run filters with are the same objects."""
+    rows: dict[str, dict[str, Any]] = {"datasets": {}, "models": {}, "imported": {}}
+    if not filled["collections"]:
+        return rows
+    imported = read_imported_rows([root / p for p in filled["prediction_tables"]])
+    for name, part in filled["collections"].items():
+        for key in ("standard", "adversarial"):
+            _pick(part[key], datasets, f"collections: {name}.{key}", filled["dataset_tables"])
+        for training_set, row in part["training_sets"].items():
+            for key in ("datasets", "passages_of"):
+                where = f"collections: {name}.training_sets.{training_set}.{key}"
+                _pick(row[key], datasets, where, filled["dataset_tables"])
+        where = f"collections: {name}.evaluated_models"
+        rows["models"] |= _pick(part["evaluated_models"], models, where, filled["model_tables"])
+        where = f"collections: {name}.imported_models"
+        rows["imported"] |= _pick(part["imported_models"], imported, where, filled["prediction_tables"])
+        rows["datasets"] |= {dataset: datasets[dataset] for dataset in collected.datasets_of(part)}
+        collected.check_collection(name, part, datasets, models, imported)
+        _check_section(f"collections: {name}", part, "fine_tune")
+    return rows
 
 
 def check_config_files(paths: Iterable[str | Path]) -> None:
@@ -157,8 +191,13 @@ def without_display(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **{key: value for key, value in blank.items() if key in row}}
 
 
+def read_imported_rows(paths: list[Path]) -> dict[str, Any]:
+    """Validated rows of the predictions tables."""
+    return read_rows(paths, "predictions")
+
+
 def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml")) -> dict[str, Any]:
-    """Rows of the figures table that the run asks for; null asks for all."""
+    """Rows of the figures table that the run asks for; null asks for all of what it does."""
     rows = read_rows([path], "figures")
     for name, row in rows.items():
         for table in row["tables"]:
@@ -167,7 +206,17 @@ def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml"
                     f"{path}: {name}.tables: no table {table!r}; allowed: {allowed(TABLES, 40)}"
                     f"{did_you_mean(table, TABLES)}"
                 )
-    return _pick(list(rows) if config["figures"] is None else config["figures"], rows, "figures", [str(path)])
+    done = {"filtering": bool(config["datasets"]), "collection": bool(config["collections"])}
+    possible = {name: row for name, row in rows.items() if done[row["study"]]}
+    asked = list(possible) if config["figures"] is None else config["figures"]
+    for name in asked:
+        if name in rows and name not in possible:
+            key = "datasets" if rows[name]["study"] == "filtering" else "collections"
+            raise UserError(
+                f"figures: {name!r} shows {rows[name]['study']}, but the run has no `{key}`; allowed:"
+                f" {allowed(possible, 20)}; remove it, or add `{key}`"
+            )
+    return _pick(asked, rows, "figures", [str(path)])
 
 
 def write_run_config(config: dict[str, Any], folder: Path) -> None:
@@ -227,151 +276,6 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def validate(value: dict[str, Any], name: str, where: str) -> dict[str, Any]:
-    """Copy of `value` with the defaults of schema `name` filled in.
-
-    Raises
-    ------
-    UserError
-        Names the key, what was found and what is allowed, in one line.
-    """
-    filled: dict[str, Any] = _fill(_plain(value), schema(name))
-    validator = jsonschema.Draft202012Validator(schema(name))
-    errors = sorted(validator.iter_errors(filled), key=lambda e: list(map(str, e.absolute_path)))
-    if errors:
-        raise UserError(f"{where}: {_explain(errors[0])}")
-    for key, number in _numbers(filled, ""):
-        if not math.isfinite(number):
-            raise UserError(f"{where}: {key}: found {number}; allowed: a finite number; correct it")
-    return filled
-
-
-def _plain(value: Any) -> Any:
-    """Deep copy out of plain dicts and lists, whatever kind of mapping the caller has."""
-    if isinstance(value, dict):
-        return {key: _plain(child) for key, child in value.items()}
-    return [_plain(child) for child in value] if isinstance(value, list) else value
-
-
-def _numbers(value: Any, key: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, float):
-        yield key, value
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, child in children:
-        yield from _numbers(child, f"{key}.{name}".lstrip("."))
-
-
-def _fill(value: Any, node: dict[str, Any]) -> Any:
-    """Fill defaults in `value` by schema `node`, at every depth."""
-    if not isinstance(value, dict):
-        return value
-    for option in node.get("oneOf", []):
-        kind = option.get("properties", {}).get("kind", {}).get("const")
-        if kind is not None and kind == value.get("kind"):
-            value = _fill(value, option)
-    for key, child in node.get("properties", {}).items():
-        if key not in value and "default" in child:
-            value[key] = _plain(child["default"])
-        if key in value:
-            value[key] = _fill(value[key], child)
-    extra = node.get("additionalProperties")
-    if isinstance(extra, dict):
-        for key in value:
-            if key not in node.get("properties", {}):
-                value[key] = _fill(value[key], extra)
-    return value
-
-
-_RULES = {
-    "type": "type {}",
-    "minimum": "{} or more",
-    "exclusiveMinimum": "above {}",
-    "maximum": "at most {}",
-    "exclusiveMaximum": "below {}",
-    "minItems": "at least {} entries",
-    "const": "{}",
-}
-_PATTERNS = {
-    "^[A-Za-z0-9][A-Za-z0-9_.-]*$": "letters, digits, `_`, `.` and `-`, the first a letter or digit",
-    "^[0-9a-fA-F]{64}$": "64 hexadecimal digits",
-}
-
-
-def _explain(error: jsonschema.ValidationError) -> str:
-    """One line on what is wrong, what is allowed and what to do."""
-    error = _innermost(error)
-    key = ".".join(map(str, error.absolute_path))
-    at = f"{key}: " if key else ""
-    rules = error.schema if isinstance(error.schema, dict) else {}
-    if error.validator == "additionalProperties":
-        known = list(rules.get("properties", {}))
-        unknown = sorted(set(map(str, error.instance)) - set(known))[0]
-        return (
-            f"{at}unknown key {unknown!r}; allowed: {allowed(known, 30)}{did_you_mean(unknown, known) or '; remove it'}"
-        )
-    if error.validator == "required":
-        missing = sorted(set(error.validator_value) - set(error.instance))[0]
-        meaning = rules.get("properties", {}).get(missing, {}).get("description")
-        return f"{at}key {missing!r} is missing; add it{f' ({meaning})' if meaning else ''}"
-    if error.validator == "enum":
-        near = did_you_mean(error.instance, error.validator_value) or "; correct it"
-        return f"{at}found {error.instance!r}; allowed: {allowed(error.validator_value)}{near}"
-    if error.validator == "oneOf":
-        kinds = [o.get("properties", {}).get("kind", {}).get("const") for o in error.validator_value]
-        kind = error.instance.get("kind") if isinstance(error.instance, dict) else error.instance
-        return f"{at}found kind {kind!r}; allowed: {allowed(kinds)}{did_you_mean(kind, kinds) or '; correct it'}"
-    meaning = f" ({rules['description']})" if "description" in rules else ""
-    return f"{at}found {_short(error.instance)}; allowed: {_rule(error)}{meaning}; {_advice(error)}"
-
-
-def _rule(error: jsonschema.ValidationError) -> str:
-    value = error.validator_value
-    if error.validator == "pattern":
-        return _PATTERNS[value]
-    if error.validator == "uniqueItems":
-        return "each entry once"
-    if error.validator == "anyOf":
-        return "a count (integer from 1) or a share (below 1)"
-    text = " or ".join(value) if isinstance(value, list) else str(value)
-    return _RULES.get(str(error.validator), f"{error.validator} {{}}").format(text)
-
-
-def _advice(error: jsonschema.ValidationError) -> str:
-    if error.validator == "type" and isinstance(error.instance, str):
-        for number in (int, float):
-            with contextlib.suppress(ValueError):
-                shown = yaml_number(number(error.instance))
-                return f"write {shown} without quotes: YAML reads {error.instance!r} as text"
-    return "correct it"
-
-
-def yaml_number(value: int | float) -> str:
-    """Number as YAML reads it: 2.0e-05, as 2e-05 would be text."""
-    return yaml.safe_dump(value).split()[0]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def did_you_mean(name: object, known: Iterable[object]) -> str:
-    near = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _innermost(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
-    """The error inside a `oneOf` that belongs to the chosen kind, if there is one."""
-    if error.validator != "oneOf" or not isinstance(error.instance, dict):
-        return error
-    for index, option in enumerate(error.validator_value):
-        if option.get("properties", {}).get("kind", {}).get("const") == error.instance.get("kind"):
-            inner = [e for e in error.context or [] if e.schema_path[0] == index]
-            if inner:
-                return _innermost(inner[0])
-    return error
-
-
 def _pick(names: list[str], rows: dict[str, Any], key: str, tables: list[str]) -> dict[str, Any]:
     for name in names:
         if name not in rows:
@@ -386,6 +290,17 @@ def _check_run(name: str) -> None:
             f"configuration: run: found {name!r}; allowed: any name but {allowed(RESERVED_RUNS)}, which are folders of"
             " results/ that all runs share; choose another"
         )
+
+
+def _check_parts(config: dict[str, Any]) -> None:
+    """A run filters, or scores collections, or both; for filtering it needs all three kinds of names."""
+    names = ("datasets", "adversaries", "evaluated_models")
+    given = [name for name in names if config[name]]
+    if given and len(given) < len(names) or not given and not config["collections"]:
+        missing = next(name for name in names if not config[name])
+        meaning = schema("config")["properties"][missing]["description"]
+        other = "" if given else ", or `collections`"
+        raise UserError(f"configuration: key {missing!r} is missing; add it{other} ({meaning})")
 
 
 def _check_filter(settings: dict[str, Any], where: str) -> None:
@@ -410,6 +325,12 @@ def _check_dataset(row: DatasetRow) -> None:
             f" {row.source['evaluation']!r}; allowed: one of the two; remove the other"
         )
     _check_more_annotators(row)
+    if row.is_extractive_qa:
+        if row.label_order or row.other_labels:
+            raise UserError(
+                f"data set {row.name}: label_order beside task {EXTRACTIVE_QA}, whose answers are texts; remove it"
+            )
+        return
     if row.task == MULTIPLE_CHOICE:
         if row.columns["candidates"] is None and row.source["kind"] != "pypi":
             raise UserError(f"data set {row.name}: columns.candidates is missing; multiple choice needs it; add it")
@@ -455,4 +376,4 @@ def _check_section(where: str, row: dict[str, Any], section: str) -> None:
     """Refuse what the run's section of the same name would refuse."""
     node = schema("config")["properties"][section]
     for error in jsonschema.Draft202012Validator(node).iter_errors(row[section]):
-        raise UserError(f"{where}: {section}: {_explain(error)}")
+        raise UserError(f"{where}: {section}: {explain(error)}")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from advsets.config import schema, yaml_number
+from advsets.schemas import schema, yaml_number
 
 _INTRO = """# Configuration
 
@@ -29,6 +29,7 @@ evaluated_models: [my_model, minilm_l3, minilm_l6]
 | `demo.yaml` | the embedded default of `make demo` |
 | `smoke.yaml` | the same steps in small, for the tests |
 | `datasets.yaml`, `models.yaml` | data sets and models, a row each |
+| `predictions.yaml` | imported models, whose predictions others made, a row each |
 | `figures.yaml` | figures, a row each |
 
 `a.b` below is key `b` of mapping `a`, and `NAME` stands for a name of yours;
@@ -62,6 +63,7 @@ def reference() -> str:
         ("config", "Run"),
         ("datasets", "Data sets table"),
         ("models", "Models table"),
+        ("predictions", "Predictions table"),
         ("figures", "Figures table"),
     ):
         node = schema(name)

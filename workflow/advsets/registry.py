@@ -11,7 +11,8 @@ from typing import Any
 
 SEQUENCE_CLASSIFICATION = "sequence_classification"
 MULTIPLE_CHOICE = "multiple_choice"
-TASKS = (SEQUENCE_CLASSIFICATION, MULTIPLE_CHOICE)
+EXTRACTIVE_QA = "extractive_qa"
+TASKS = (SEQUENCE_CLASSIFICATION, MULTIPLE_CHOICE, EXTRACTIVE_QA)
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,9 @@ class DatasetRow:
     annotators gave but that are no class of the task); `evaluation_columns` are the keys of
     `columns` that differ for the evaluation rows; `filter` and `fine_tune` are settings over
     those of the run; `more_annotators` (None without any) has `title`, `columns`, `labels` and
-    `source` of a file with labels that others gave to evaluation rows.
+    `source` of a file with labels that others gave to evaluation rows; `model_in_the_loop`
+    (None without one) has `title`, `models`, `family` and `collection_round` of the model that
+    people wrote the evaluation rows against; `questions` says how questions are read.
     """
 
     name: str
@@ -43,6 +46,8 @@ class DatasetRow:
     homepage: str
     language: str
     more_annotators: dict[str, Any] | None
+    model_in_the_loop: dict[str, Any] | None
+    questions: dict[str, Any]
     filter: dict[str, Any]
     fine_tune: dict[str, Any]
 
@@ -57,6 +62,10 @@ class DatasetRow:
     @property
     def is_multiple_choice(self) -> bool:
         return self.task == MULTIPLE_CHOICE
+
+    @property
+    def is_extractive_qa(self) -> bool:
+        return self.task == EXTRACTIVE_QA
 
 
 @dataclass(frozen=True)
@@ -92,3 +101,34 @@ class ModelRow:
     def from_config(cls, name: str, row: dict[str, Any]) -> ModelRow:
         """Record of a validated row; `cost` is for planning alone and left out."""
         return cls(name=name, **{key: value for key, value in row.items() if key != "cost"})
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model whose predictions others made.
+
+    `files` maps a data set to the file of predictions on its evaluation rows; `columns` has
+    `id`, `predicted_label`, `probabilities` and `answer`; `probability_order` are raw labels,
+    which `labels` maps to names. `saw` are data sets whose training part it was trained on,
+    `in_the_loop_of` those whose evaluation rows people wrote against this very instance.
+    """
+
+    name: str
+    title: str
+    family: str | None
+    base_model: str | None
+    trained_on: str
+    saw: tuple[str, ...]
+    in_the_loop_of: tuple[str, ...]
+    licence: str
+    files: dict[str, str]
+    key: str
+    columns: dict[str, Any]
+    probability_order: tuple[str, ...]
+    labels: dict[str, str] | None
+
+    @classmethod
+    def from_config(cls, name: str, row: dict[str, Any]) -> ImportedModel:
+        """Record of a validated row."""
+        lists = {key: tuple(row[key]) for key in ("saw", "in_the_loop_of", "probability_order")}
+        return cls(name=name, **{**row, **lists})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from advsets.config import did_you_mean
 from advsets.errors import UserError, allowed
+from advsets.schemas import did_you_mean
 
 
 def ensembles(config: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from advsets.config import validate
 from advsets.datasets import prepare as preparing
 from advsets.datasets import sources
 from advsets.registry import DatasetRow
+from advsets.schemas import validate
 
 SETTINGS: dict[str, Any] = {
     "seed": 0,

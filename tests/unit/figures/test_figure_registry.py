@@ -89,7 +89,7 @@ def test_unknown_figure(name) -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_caption_renders(name) -> None:
-    from advsets.config import validate
+    from advsets.schemas import validate
 
     path = ROOT / "workflow" / "report" / ROWS[name]["caption"]
     config = yaml.safe_load((ROOT / "config" / "demo.yaml").read_text(encoding="utf-8"))

@@ -11,9 +11,11 @@ Tables are sorted by their `key` before they are written, so equal content gives
 
 from __future__ import annotations
 
-from advsets.tables import alternatives, making, measured
+from advsets.tables import alternatives, collected, making, measured, questions
 from advsets.tables.base import Column, Table
 
-TABLES: dict[str, Table] = {table.name: table for table in (*making.LIST, *measured.LIST, *alternatives.LIST)}
+TABLES: dict[str, Table] = {
+    table.name: table for table in (*making.LIST, *questions.LIST, *measured.LIST, *alternatives.LIST, *collected.LIST)
+}
 
 __all__ = ["TABLES", "Column", "Table"]

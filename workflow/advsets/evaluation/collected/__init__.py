@@ -1,0 +1,1 @@
+"""Scores on sets that people wrote against a model in the loop."""

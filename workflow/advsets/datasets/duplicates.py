@@ -18,11 +18,12 @@ from advsets.errors import UserError, allowed
 def text_keys(frame: pl.DataFrame) -> pl.Series:
     """Text key of every row, shape (n_rows,)."""
     rows = zip(frame["text_a"], frame["text_b"], frame["candidates"], strict=True)
-    keys = [_key([a, b, *(list(c) if c is not None else [])]) for a, b, c in rows]
+    keys = [text_key([a, b, *(list(c) if c is not None else [])]) for a, b, c in rows]
     return pl.Series("text_key", keys, dtype=pl.String)
 
 
-def _key(texts: list[str | None]) -> str:
+def text_key(texts: list[str | None]) -> str:
+    """Hash of texts in order, equal for equal texts."""
     digest = blake2b(digest_size=8)
     for text in texts:
         normalised = b"\xff" if text is None else " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from advsets.datasets.archives import archive_damage, is_archive, looks_like_archive
-from advsets.datasets.tabular import is_table, read_label_file, read_rows
+from advsets.datasets.tabular import is_table, read_label_file, read_rows, read_text
 from advsets.errors import UserError
+from advsets.io import parse_json
 
 _N_START = 512
 _PAGE = "an HTML page (of a login, a proxy or an error)"
@@ -50,5 +51,16 @@ def _table_fault(path: Path, members: Mapping[str, str]) -> str | None:
         elif is_table(path.name):
             read_rows(path, ())
     except UserError as error:
-        return f"no readable table ({str(error).replace(str(path), path.name)})"
+        if not _is_document(path):
+            return f"no readable table ({str(error).replace(str(path), path.name)})"
     return None
+
+
+def _is_document(path: Path) -> bool:
+    """Whether a file is one JSON object over several lines, as questions on passages come."""
+    if not path.name.lower().removesuffix(".gz").endswith(".json"):
+        return False
+    try:
+        return isinstance(parse_json(read_text(path)), dict)
+    except (UserError, ValueError):
+        return False

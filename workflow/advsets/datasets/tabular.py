@@ -51,6 +51,12 @@ def read_label_file(path: Path) -> RawTable:
     return RawTable(str(path), {"label": labels}, range(1, len(labels) + 1), ["label"], "line")
 
 
+def read_text(path: Path) -> str:
+    """Whole text of a file, also of one compressed with gzip; faults as those of `read_rows`."""
+    with _readable(path), _text(path) as handle:
+        return handle.read()
+
+
 def is_table(name: str) -> bool:
     """Whether the name's suffix is one that `read_rows` knows."""
     return _suffix(Path(name)) in _FORMATS

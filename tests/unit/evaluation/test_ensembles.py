@@ -40,19 +40,23 @@ def run(make_study, kit, tmp_path):
     return study, ensembles(study, paths, described)
 
 
-def _rows(frame):
-    return {row["filter"]: row for row in frame.to_dicts()}
+def _rows(frame, comparison="largest"):
+    return {row["filter"]: row for row in frame.to_dicts() if row["comparison"] == comparison}
 
 
-def test_filters_are_compared_at_the_largest_size_that_a_single_adversary_retained(run):
+def test_filters_are_compared_at_three_sizes_that_single_adversaries_retained(run):
     study, frame = run
-    assert frame["n_examples"].unique().to_list() == [int(study.sizes[1:].max())]
+    kept = sorted(study.sizes[1:].tolist())
+    sizes = {(c, n) for c, n in zip(frame["comparison"], frame["n_examples"], strict=True)}
+    assert sizes == {("smallest", kept[0]), ("middle", kept[1]), ("largest", kept[3])}
+    assert frame.height == 3 * (len(MODELS) + 3)
     assert frame["n_retained"].max() > study.sizes[1:].max()
     assert _rows(frame)["a"]["n_retained"] == study.sizes[1]
 
 
-def test_own_models_of_single_adversaries_are_harmed(run):
-    rows = _rows(run[1])
+@pytest.mark.parametrize("comparison", ["smallest", "middle", "largest"])
+def test_own_models_of_single_adversaries_are_harmed(run, comparison):
+    rows = _rows(run[1], comparison)
     for m in MODELS:
         assert rows[m]["own_excess_high"] < 0
         assert rows[m]["accuracy_members"] < rows[m]["accuracy_others"]

@@ -492,12 +492,14 @@ def _ensembles(study: Study, dataset: str) -> list[dict]:
             "adversary_seed": seed,
             "members": members,
             "n_retained": study.n_kept(name, seed) if name in study.adversaries else None,
-            "n_examples": 700,
+            "comparison": comparison,
+            "n_examples": n_examples,
             **_summary(0.6, 0.5 if members else None),
             "accuracy_members": 0.5,
             "accuracy_others": 0.6,
             **_bounds("own_excess", None if members == every else -0.2, 0.1),
         }
+        for comparison, n_examples in (("smallest", 400), ("middle", 500), ("largest", 700))
         for name, kind, members, seed in filters
     ]
 

@@ -2,9 +2,10 @@
 
 Conventions
 -----------
-Filters are compared at one size, the largest that a single adversary retained: each gives its hardest
-examples (see `advsets.evaluation.difficulty`), of its own retained set and, if that is smaller, what
-it removed last. A filter's own models are its members: of a single adversary itself alone.
+Filters are compared at equal sizes: the smallest, the middle and the largest that a single adversary
+retained (of an even number the lower middle one). Each gives its hardest examples (see
+`advsets.evaluation.difficulty`), of its own retained set and, if that is smaller, what it removed
+last. A filter's own models are its members: of a single adversary itself alone.
 Log-odds of accuracy over single adversaries are fitted by adversary, evaluated model and an own-cell
 term; the own excess of any filter is the mean log-odds of its own models minus that of all others,
 each less its model's effect. Below 0 own models are harmed more. Where every evaluated model is a
@@ -44,7 +45,7 @@ class Filter:
 
 
 def ensembles(study: Study, retained: Mapping[Run, Path], described: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """One row per filter, and per seed one with the mean over single adversaries.
+    """At each size one row per filter, and per seed one with the mean over single adversaries.
 
     Parameters
     ----------
@@ -61,15 +62,29 @@ def ensembles(study: Study, retained: Mapping[Run, Path], described: Mapping[str
     return table_frame("ensembles", _rows(study, filters, paths) if filters else ())
 
 
+def compared_sizes(n_retained: Sequence[int]) -> dict[str, int]:
+    """Sizes at which filters are compared (`smallest`, `middle`, `largest`) of those that single adversaries kept."""
+    ordered = sorted(n_retained)
+    return {"smallest": ordered[0], "middle": ordered[(len(ordered) - 1) // 2], "largest": ordered[-1]}
+
+
 def _rows(study: Study, filters: Sequence[Filter], paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
     sizes = [int(retained_mask(study, path).sum()) for path in paths]
-    n_examples = max(size for f, size in zip(filters, sizes, strict=True) if f.kind == SINGLE)
-    weights = np.column_stack([hardest(places(study, path), n_examples) for path in paths])
+    order = np.column_stack([places(study, path) for path in paths])
+    compared = compared_sizes([size for f, size in zip(filters, sizes, strict=True) if f.kind == SINGLE])
+    for comparison, n_examples in compared.items():
+        about = {"comparison": comparison, "n_examples": n_examples}
+        yield from ({**row, **about} for row in _rows_of_size(study, filters, sizes, hardest(order, n_examples)))
+
+
+def _rows_of_size(
+    study: Study, filters: Sequence[Filter], sizes: Sequence[int], weights: NDArray[np.bool_]
+) -> Iterator[dict[str, Any]]:
     scores = weighted_scores(study, weights)
     excess = own_excess(study, filters, scores.value), own_excess(study, filters, scores.draws)
     for at, (one, size) in enumerate(zip(filters, sizes, strict=True)):
         yield {
-            **_described(study, one, size, n_examples),
+            **_described(study, one, size),
             **summary(study, scores, at),
             **_own_accuracy(study, one, scores, at),
             **_excess(study, excess[0][at], excess[1][:, at]),
@@ -78,7 +93,7 @@ def _rows(study: Study, filters: Sequence[Filter], paths: Sequence[Path]) -> Ite
         single = [i for i, f in enumerate(filters) if f.kind == SINGLE and f.seed == seed]
         pooled = Scores(scores.value[single].mean(axis=0)[None], scores.draws[:, single].mean(axis=1)[:, None])
         yield {
-            **_described(study, Filter(ALL_SINGLE, SINGLE, (), seed), None, n_examples),
+            **_described(study, Filter(ALL_SINGLE, SINGLE, (), seed), None),
             **summary(study, pooled, 0),
             **dict.fromkeys(("tau_b", "tau_b_low", "tau_b_high", "rank_change_mean")),
             "accuracy_members": float("nan"),
@@ -115,7 +130,7 @@ def _model_effects(odds: NDArray[np.float64], own: NDArray[np.bool_]) -> NDArray
     return (flat @ np.linalg.pinv(design).T)[..., n_rows : n_rows + n_models]
 
 
-def _described(study: Study, one: Filter, n_retained: int | None, n_examples: int) -> dict[str, Any]:
+def _described(study: Study, one: Filter, n_retained: int | None) -> dict[str, Any]:
     return {
         "dataset": study.inputs.dataset,
         "filter": one.name,
@@ -123,7 +138,6 @@ def _described(study: Study, one: Filter, n_retained: int | None, n_examples: in
         "adversary_seed": one.seed,
         "members": list(one.members),
         "n_retained": n_retained,
-        "n_examples": n_examples,
     }
 
 

@@ -1,4 +1,4 @@
-"""Difficulty and own excess of ensembles beside single adversaries, at equal subset size."""
+"""Difficulty and own excess of ensembles beside single adversaries, at equal subset sizes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _PANELS = {
 
 @style.styled
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
-    """Draw one block per data set, a row per filter: difficulty on the left, own excess on the right."""
+    """Draw one block per data set, a row per filter at the middle size: difficulty left, own excess right."""
     data = shown(tables)
     names = frames.all_datasets(data, context)
-    parts = [data.filter(pl.col("dataset") == name) for name in names]
+    middle = data.filter(pl.col("comparison") == "middle")
+    parts = [middle.filter(pl.col("dataset") == name) for name in names]
     heights = [0.21 * len(part) + 0.95 if len(part) else 0.9 for part in parts]
     figure = style.new_figure(max(sum(heights), 1.0) + 0.45)
     for name, part, block in zip(names, parts, layout.blocks(figure, heights), strict=True):
@@ -36,8 +37,8 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
 
 
 def shown(tables: frames.Tables) -> pl.DataFrame:
-    """Rows of the figure: means over adversary seeds, with the widest of their bounds; single adversaries first."""
-    keys = ["dataset", "filter", "kind"]
+    """Means over adversary seeds, with the widest of their bounds, at every size; single adversaries first."""
+    keys = ["dataset", "comparison", "filter", "kind"]
     means = ["n_retained", "accuracy_mean", "accuracy_members", "accuracy_others", "own_excess", "tau_b"]
     order = pl.col("kind").replace_strict({"single": 0, "mean": 1, "minimum": 2}, return_dtype=pl.Int64)
     return (
@@ -51,7 +52,7 @@ def shown(tables: frames.Tables) -> pl.DataFrame:
             pl.col("^.*_low$").min(),
             pl.col("^.*_high$").max(),
         )
-        .sort("dataset", order, (pl.col("members") == ""), "filter")
+        .sort("dataset", "comparison", order, (pl.col("members") == ""), "filter")
     )
 
 

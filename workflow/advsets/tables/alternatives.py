@@ -124,6 +124,11 @@ LIST = [
             ADVERSARY_SEED,
             Column("members", "list<string>", "adversaries of the filter"),
             Column("n_retained", "int64", "evaluation rows that the filter kept", "examples", True),
+            Column(
+                "comparison",
+                "string",
+                "size of the comparison among those of single adversaries: `smallest`, `middle`, `largest`",
+            ),
             Column("n_examples", "int64", "hardest rows on which filters are compared", "examples"),
             *SUMMARY,
             Column("accuracy_members", "float64", "mean accuracy of the members' models", "share", True),
@@ -138,6 +143,6 @@ LIST = [
             Column("own_excess_low", "float64", "bootstrap bound over examples", "log-odds", True),
             Column("own_excess_high", "float64", "bootstrap bound over examples", "log-odds", True),
         ),
-        ("filter", "adversary_seed"),
+        ("comparison", "filter", "adversary_seed"),
     ),
 ]

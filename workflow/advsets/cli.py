@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_filter(commands)
     _add_evaluate(commands)
+    _add_score(commands)
     _add_summary(commands)
     _add_cost(commands)
     _add_keys(commands)
@@ -172,6 +173,29 @@ def _evaluate(options: argparse.Namespace) -> None:
         seed=options.seed,
     )
     evaluate_predictions(options.predictions, options.set_dir, options.out, settings, other_labels=options.other_labels)
+
+
+def _add_score(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("score", help="score answers to questions by exact match and F1")
+    kinds = parser.add_subparsers(required=True, metavar="KIND")
+    answers = kinds.add_parser(
+        "qa",
+        help="answers that are parts of passages, by the official rules of SQuAD 1.1",
+        description="Exact match and F1, 0 to 100, by the official rules of SQuAD 1.1. Answers are joined by id; one"
+        " that is missing counts as wrong.",
+    )
+    answers.add_argument("gold", type=_path, help="questions in the format of SQuAD 1.1 (JSON)")
+    answers.add_argument("predictions", type=_path, help="JSON object of id to answer")
+    answers.add_argument(
+        "--out", type=_path, default=None, help="also write the scores of each question there (CSV or JSON)"
+    )
+    answers.set_defaults(call=_score_questions)
+
+
+def _score_questions(options: argparse.Namespace) -> None:
+    from advsets.evaluation.question_scores import score_questions
+
+    score_questions(options.gold, options.predictions, options.out)
 
 
 def _add_summary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_filter(commands)
     _add_evaluate(commands)
     _add_score(commands)
+    _add_import_predictions(commands)
     _add_summary(commands)
     _add_cost(commands)
     _add_keys(commands)
@@ -70,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_filter(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    from advsets.aflite.settings import FilterSettings
+    from advsets.aflite.settings import COMBINATIONS, MEAN, FilterSettings
 
     parser = commands.add_parser(
         "filter",
@@ -83,6 +84,21 @@ def _add_filter(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("train", type=_path, help="embeddings of the training set (Parquet)")
     parser.add_argument("evaluation", type=_path, nargs="?", help="embeddings of the evaluation set (Parquet)")
+    parser.add_argument(
+        "--also",
+        type=_path,
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("TRAIN", "EVALUATION"),
+        help="embeddings of the same examples by one more adversary, joined by example_id; once for each",
+    )
+    parser.add_argument(
+        "--combination",
+        choices=COMBINATIONS,
+        help=f"with --also: predictability over all adversaries' classifiers, or by the one that predicts a row worst"
+        f" (default {MEAN})",
+    )
     parser.add_argument("--out", type=_path, required=True, help="folder to write to")
     parser.add_argument("--overwrite", action="store_true", help="replace what another run has left in --out")
     parser.add_argument("--seed", type=int, default=0, help="seed of the partitions (default 0)")
@@ -121,17 +137,34 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
+def _members(options: argparse.Namespace) -> tuple[list[Path], list[Path] | None]:
+    """Training and evaluation files of every adversary."""
+    first = [path for path in (options.train, options.evaluation) if path is not None]
+    wanted = "TRAIN EVALUATION" if len(first) == 2 else "TRAIN alone, as there is no evaluation set"
+    for paths in options.also:
+        if len(paths) != len(first):
+            shown = " ".join(map(str, paths))
+            raise UserError(f"command line: --also {shown}: {len(paths)} path(s); allowed: {wanted}; repeat --also")
+    if options.combination is not None and not options.also:
+        raise UserError(
+            f"command line: --combination {options.combination} of one adversary; allowed: with --also only; give the"
+            " embeddings of another adversary, or leave it out"
+        )
+    columns = list(zip(first, *options.also, strict=True))
+    return list(columns[0]), list(columns[1]) if len(first) == 2 else None
+
+
 def _filter(options: argparse.Namespace) -> None:
     from advsets.aflite.run import filter_files
-    from advsets.aflite.settings import FilterSettings
+    from advsets.aflite.settings import MEAN, FilterSettings
 
     names = [field.name for field in dataclasses.fields(FilterSettings)]
     settings = FilterSettings(**{name: getattr(options, name) for name in names})
     filter_files(
-        options.train,
-        options.evaluation,
+        *_members(options),
         options.out,
         settings,
+        combination=options.combination or MEAN,
         seed=options.seed,
         threads=options.threads,
         device=options.device,
@@ -196,6 +229,83 @@ def _score_questions(options: argparse.Namespace) -> None:
     from advsets.evaluation.question_scores import score_questions
 
     score_questions(options.gold, options.predictions, options.out)
+
+
+def _add_import_predictions(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "import-predictions",
+        help="bring predictions that others made into the form of our own",
+        description="Predictions (CSV, TSV, JSON, JSONL or Parquet, also .gz), joined by id, labels mapped by name."
+        " Without --id-column the file is a JSON object of id to label or answer.",
+    )
+    parser.add_argument("file", type=_path, help="file of predictions")
+    parser.add_argument(
+        "--examples",
+        type=_path,
+        required=True,
+        help="examples that they are on: a prepared evaluation.parquet, or any table with columns example_id and label",
+    )
+    parser.add_argument("--out", type=_path, required=True, help="Parquet file to write")
+    parser.add_argument(
+        "--key",
+        choices=["source_id", "example_id"],
+        default=None,
+        help="column of the examples that the ids are (default source_id, where the examples have it)",
+    )
+    parser.add_argument("--id-column", default=None, metavar="COLUMN", help="ids")
+    parser.add_argument(
+        "--label-column", default=None, metavar="COLUMN", help="predicted labels (default: the most probable ones)"
+    )
+    parser.add_argument(
+        "--probability-columns",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="one column of lists or mappings, or one column per label",
+    )
+    parser.add_argument(
+        "--probability-order",
+        nargs="+",
+        default=[],
+        metavar="LABEL",
+        help="labels, as the file writes them, in the order of its probabilities",
+    )
+    parser.add_argument(
+        "--labels",
+        nargs="+",
+        default=[],
+        metavar="RAW=NAME",
+        help="the file's labels and ours, e.g. e=entailment n=neutral (default: the same)",
+    )
+    parser.add_argument(
+        "--label-order",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="order in which probabilities are written (default: the examples' labels, sorted)",
+    )
+    parser.add_argument(
+        "--answer-column", default=None, metavar="COLUMN", help="answers to questions, instead of labels"
+    )
+    parser.set_defaults(call=_import_predictions)
+
+
+def _import_predictions(options: argparse.Namespace) -> None:
+    from advsets.evaluation.collected.import_command import import_file, label_names
+
+    columns = options.probability_columns
+    keys = {
+        "key": options.key,
+        "columns": {
+            "id": options.id_column,
+            "predicted_label": options.label_column,
+            "probabilities": columns if len(columns) > 1 else next(iter(columns), None),
+            "answer": options.answer_column,
+        },
+        "probability_order": options.probability_order,
+        "labels": label_names(options.labels),
+    }
+    import_file(options.file, options.examples, options.out, keys, options.label_order, sys.stdout)
 
 
 def _add_summary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

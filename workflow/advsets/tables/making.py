@@ -173,7 +173,12 @@ LIST = [
         (
             ID,
             Column("predicted_label", "string", "label of highest probability; ties go to the first in label order"),
-            Column("probabilities", "list<float64>", "in the stored label order, or one per candidate", "share"),
+            Column(
+                "probabilities",
+                "list<float64>",
+                "in the stored label order, or one per candidate; empty: imported without",
+                "share",
+            ),
         ),
         ("example_id",),
     ),

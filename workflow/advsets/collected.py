@@ -113,10 +113,8 @@ def fine_tune_settings(config: Mapping[str, Any], collection: str, training_set:
     The run's, over them what all data sets of the training set agree on, then the collection's,
     then the model row's.
     """
-    part = config["collections"][collection]
-    rows = [
-        config["collected_rows"]["datasets"][d]["fine_tune"] for d in part["training_sets"][training_set]["datasets"]
-    ]
+    part, known = config["collections"][collection], config["collected_rows"]
+    rows = [known["datasets"][name]["fine_tune"] for name in part["training_sets"][training_set]["datasets"]]
     shared = {key: value for key, value in rows[0].items() if all(row.get(key) == value for row in rows)}
     return {
         **config["fine_tune"],

@@ -6,6 +6,8 @@ Schemas in `workflow/schemas/` hold every key, type and default; unknown keys ar
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,17 @@ def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml"
                 f" {allowed(possible, 20)}; remove it, or add `{key}`"
             )
     return _pick(asked, rows, "figures", [str(path)])
+
+
+def local_path(text: str, where: str) -> Path:
+    """Absolute path with environment variables and `~` expanded; an unset variable raises `UserError`."""
+    expanded = os.path.expandvars(text)
+    unset = re.findall(r"\$\{?(\w+)\}?", expanded)
+    if unset:
+        raise UserError(
+            f"{where}: {text}: the environment variable {unset[0]} is not set; set it to the folder of the data"
+        )
+    return Path(expanded).expanduser().absolute()
 
 
 def write_run_config(config: dict[str, Any], folder: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from typing import Any
 
+from advsets.config import local_path
 from advsets.datasets.checksums import content_sha256
 from advsets.datasets.members import named, read_members
 from advsets.datasets.raw import RawTable
@@ -32,17 +31,30 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
 
 def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
     """Tables of the recorded files, which must not have changed since."""
-    for entry in record["files"]:
-        check_unchanged(entry, folder)
-    paths = {entry["key"]: Path(entry["name"]) for entry in record["files"]}
-    if "evaluation" not in paths and row.evaluation_split in saved_splits(paths["train"]):
-        paths["evaluation"] = paths["train"]
-    split_of = {"train": "train", "evaluation": row.evaluation_split}
+    split_of = _split_of(row)
 
     def read_any(path: Path, split: str, columns: list[str]) -> RawTable:
         return read_saved(path, split_of[split], columns) if path.is_dir() else read_rows(path, columns)
 
-    return read_members(paths, wanted, read_any)
+    return read_members(paths(row, folder, record), wanted, read_any)
+
+
+def paths(row: DatasetRow, folder: Path, record: dict[str, Any]) -> dict[str, Path]:
+    """Recorded files by key, unchanged since; of a folder with several data sets that of each split."""
+    for entry in record["files"]:
+        check_unchanged(entry, folder)
+    found = {entry["key"]: Path(entry["name"]) for entry in record["files"]}
+    if "evaluation" not in found and row.evaluation_split in saved_splits(found["train"]):
+        found["evaluation"] = found["train"]
+    split_of = _split_of(row)
+    return {
+        key: path / split_of[key] if split_of.get(key) in saved_splits(path) else path for key, path in found.items()
+    }
+
+
+def _split_of(row: DatasetRow) -> dict[str, str]:
+    """Split of a saved folder that each key means."""
+    return {"train": "train", "evaluation": row.evaluation_split}
 
 
 def _unusable(path: Path, where: str) -> UserError:
@@ -70,14 +82,3 @@ def check_unchanged(entry: dict[str, Any], folder: Path) -> None:
             f"{path}: the content has changed since it was recorded; to use the new content delete"
             f" {folder / RECORD} and run again, otherwise put the old content back"
         )
-
-
-def local_path(text: str, where: str) -> Path:
-    """Absolute path with environment variables and `~` expanded; an unset variable raises `UserError`."""
-    expanded = os.path.expandvars(text)
-    unset = re.findall(r"\$\{?(\w+)\}?", expanded)
-    if unset:
-        raise UserError(
-            f"{where}: {text}: the environment variable {unset[0]} is not set; set it to the folder of the data"
-        )
-    return Path(expanded).expanduser().absolute()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from advsets.datasets.checksums import folder_sha256
-from advsets.datasets.file import local_path
+from advsets.config import local_path
 from advsets.datasets.members import SPLITS, named, read_members
 from advsets.datasets.raw import RawTable
 from advsets.datasets.record import describe_file
@@ -44,8 +44,12 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
 
 def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
     """Tables of the saved splits."""
-    paths = {entry["key"]: folder / entry["name"] for entry in record["files"]}
-    return read_members(paths, wanted, lambda path, split, columns: read_rows(path, columns))
+    return read_members(paths(row, folder, record), wanted, lambda path, split, columns: read_rows(path, columns))
+
+
+def paths(row: DatasetRow, folder: Path, record: dict[str, Any]) -> dict[str, Path]:
+    """Saved splits by key."""
+    return {entry["key"]: folder / entry["name"] for entry in record["files"]}
 
 
 def _commit(repo: str, revision: str) -> str:

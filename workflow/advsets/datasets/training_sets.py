@@ -1,0 +1,161 @@
+"""Put the training rows of several data sets together, for models that are scored on other sets.
+
+Conventions
+-----------
+Ids become `<data set>/<id>`. A training row whose text (a question: whose passage) stands in an
+evaluation set of the collection is left out and counted, whichever data set it comes from.
+`max_train` is dealt out evenly among the data sets, drawn by whole groups or passages in an
+order that hangs on the passage alone: subsets of two data sets with the same passages are on
+the same passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from advsets.datasets.duplicates import text_keys
+from advsets.datasets.splitting import subsample_mask
+from advsets.errors import UserError
+from advsets.io import parquet_schema, read_table, write_table
+from advsets.tables import TABLES
+
+IN_EVALUATION = "text equals an evaluation row's of the collection"
+PASSAGE_IN_EVALUATION = "passage of an evaluation set of the collection"
+OTHER_PASSAGE = "passage is not in all of passages_of"
+BEYOND = "beyond max_train"
+
+Counts = dict[str, int]
+
+
+def join_examples(
+    train: Mapping[str, pl.DataFrame], evaluation: Sequence[pl.DataFrame], *, max_train: int | None, seed: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Training set out of tables `examples`, by data set.
+
+    Returns
+    -------
+    train, dropped : DataFrame
+        Tables `examples` (label counts are left out: their order is a data set's own) and `dropped`.
+
+    Raises
+    ------
+    UserError
+        If nothing is left of a data set.
+    """
+    seen = pl.concat([text_keys(frame) for frame in evaluation]) if evaluation else pl.Series([], dtype=pl.String)
+    counts: Counts = {}
+    parts = {}
+    for name, frame in train.items():
+        left = _drop(frame, ~text_keys(frame).is_in(seen.unique().to_list()), IN_EVALUATION, counts)
+        parts[name] = left.with_columns(
+            pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"),
+            pl.lit(None, dtype=pl.List(pl.Int64)).alias("label_count"),
+        )
+    parts = _limited(parts, ("group_id", "label"), max_train, seed, counts)
+    return _together(parts, "examples"), _dropped(counts)
+
+
+def join_questions(
+    train: Mapping[str, pl.DataFrame],
+    evaluation: Mapping[str, pl.DataFrame],
+    *,
+    passages_of: Sequence[pl.DataFrame] = (),
+    max_train: int | None,
+    seed: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Training set out of tables `questions`, by data set.
+
+    Parameters
+    ----------
+    evaluation : mapping of data set to DataFrame
+        Evaluation sets of the collection. Those questions of the joined data sets that are of
+        split `validation` there choose the checkpoint.
+    passages_of : sequence of DataFrame
+        Training tables whose common passages are the only ones kept; empty: all are.
+
+    Returns
+    -------
+    train, dropped : DataFrame
+        Tables `questions`, with splits `train` and `validation`, and `dropped`.
+    """
+    counts: Counts = {}
+    seen = {passage for frame in evaluation.values() for passage in frame["passage_id"]}
+    parts = {}
+    for name, frame in train.items():
+        left = _drop(frame, ~frame["passage_id"].is_in(list(seen)), PASSAGE_IN_EVALUATION, counts)
+        if passages_of:
+            shared = set.intersection(*(set(other["passage_id"]) for other in passages_of))
+            left = _drop(left, left["passage_id"].is_in(list(shared)), OTHER_PASSAGE, counts)
+        parts[name] = left.with_columns(pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"))
+    parts = _limited(parts, ("passage_id", "split"), max_train, seed, counts)
+    for name in train:
+        if name in evaluation:
+            chosen = evaluation[name].filter(pl.col("split") == "validation")
+            named = chosen.with_columns(pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"))
+            parts[f"{name}, validation"] = named
+    return _together(parts, "questions"), _dropped(counts)
+
+
+def _drop(frame: pl.DataFrame, keep: pl.Series, reason: str, counts: Counts) -> pl.DataFrame:
+    counts[reason] = counts.get(reason, 0) + int((~keep).sum())
+    return frame.filter(keep)
+
+
+def _limited(
+    parts: dict[str, pl.DataFrame], columns: tuple[str, str], max_train: int | None, seed: int, counts: Counts
+) -> dict[str, pl.DataFrame]:
+    """Every data set's share of `max_train`; refuses a data set of which nothing is left."""
+    unit, stratum = columns
+    out = {}
+    for place, (name, frame) in enumerate(parts.items()):
+        if max_train is not None:
+            quota = max_train // len(parts) + (place < max_train % len(parts))
+            units = frame.select(pl.coalesce(unit, "example_id")).to_series()
+            frame = _drop(frame, subsample_mask(units, frame[stratum], quota, seed), BEYOND, counts)
+        if frame.is_empty():
+            raise UserError(
+                f"training set: no training rows of {name} are left ({_reasons(counts)}); allowed: one or more; raise"
+                " max_train, name other passages_of, or leave the data set out"
+            )
+        out[name] = frame
+    return out
+
+
+def _reasons(counts: Counts) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in counts.items()) or "it has none"
+
+
+def _together(parts: Mapping[str, pl.DataFrame], table: str) -> pl.DataFrame:
+    return pl.concat([frame.select(TABLES[table].column_names) for frame in parts.values()])
+
+
+def _dropped(counts: Counts) -> pl.DataFrame:
+    rows = [{"split": "train", "reason": r, "n_examples": n, "dropped": True} for r, n in sorted(counts.items())]
+    schema = {"split": pl.String, "reason": pl.String, "n_examples": pl.Int64, "dropped": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def write_training_set(
+    train: Mapping[str, Path],
+    evaluation: Mapping[str, Path],
+    passages_of: Sequence[Path],
+    out: Path,
+    dropped: Path,
+    *,
+    max_train: int | None,
+    seed: int,
+) -> None:
+    """Read, join and write: of questions if the tables hold questions, of examples otherwise."""
+    table = "questions" if "question" in parquet_schema(next(iter(train.values()))).names else "examples"
+    parts = {name: read_table(path, table) for name, path in train.items()}
+    others = {name: read_table(path, table) for name, path in evaluation.items()}
+    if table == "questions":
+        shared = [read_table(path, table) for path in passages_of]
+        joined, counts = join_questions(parts, others, passages_of=shared, max_train=max_train, seed=seed)
+    else:
+        joined, counts = join_examples(parts, list(others.values()), max_train=max_train, seed=seed)
+    write_table(joined, out, table)
+    write_table(counts, dropped, "dropped")

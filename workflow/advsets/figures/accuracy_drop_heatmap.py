@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
@@ -109,8 +108,7 @@ def _cell(axes: Axes, i: int, j: int, drop: float | None, relation: str, norm: N
     else:
         text = f"{drop:.1f}" if decimals else f"{drop:.0f}"
         text = text.replace("-", "−")
-        red, green, blue, _ = colormaps[style.SEQUENTIAL_MAP](norm(drop))
-        colour = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else "white"
+        colour = style.ink_on(float(norm(drop)))
     axes.text(j, i, text, ha="center", va="center", fontsize=style.SMALLEST_PT, color=colour, gid="cell")
     if relation in ("self", "same_family"):
         own = relation == "self"

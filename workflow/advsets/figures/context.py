@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from advsets.registry import DatasetRow, ModelRow
+from advsets.registry import DatasetRow, ImportedModel, ModelRow
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class FigureContext:
     The order of `dataset_titles` and `model_titles` is the order of the configuration and
     decides the order of facets, and of models wherever strength does not. `thresholds` are the
     predictabilities (0-1) above which the filter removes a row, by data set; `annotators` the names
-    of more annotators.
+    of more annotators. `collections` are the evaluation sets of each collection and `training_sets`
+    what its models are trained on, both in configured order, standard sets first.
     """
 
     dataset_titles: Mapping[str, str] = field(default_factory=dict)
@@ -25,6 +27,8 @@ class FigureContext:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     annotators: Mapping[str, str] = field(default_factory=dict)
     objectives: Mapping[str, str] = field(default_factory=dict)
+    collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    training_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_rows(
@@ -33,6 +37,8 @@ class FigureContext:
         models: Iterable[ModelRow],
         thresholds: Mapping[str, float],
         label_orders: Mapping[str, tuple[str, ...]] | None = None,
+        imported: Iterable[ImportedModel] = (),
+        collections: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> FigureContext:
         """Context of a run.
 
@@ -45,17 +51,24 @@ class FigureContext:
         label_orders : mapping, optional
             Label orders over those of the rows, e.g. of multiple-choice data sets, whose rows
             have none; their number of candidates gives the level of chance.
+        imported : iterable of rows, optional
+            Models with predictions that others made; named after those of the run.
+        collections : mapping, optional
+            `collections` of the validated configuration.
         """
-        datasets, models = list(datasets), list(models)
+        datasets, models, parts = list(datasets), list(models), collections or {}
+        scored: list[ModelRow | ImportedModel] = [*models, *imported]
         orders = {row.name: row.label_order for row in datasets} | dict(label_orders or {})
         return cls(
             {row.name: row.title for row in datasets},
-            {row.name: row.title or row.name for row in models},
-            {row.name: row.family for row in models},
+            {row.name: row.title or row.name for row in scored},
+            {row.name: row.family or "" for row in scored},
             orders,
             thresholds,
             {row.name: row.more_annotators["title"] for row in datasets if row.more_annotators},
             {row.name: row.objective for row in models},
+            {name: (*part["standard"], *part["adversarial"]) for name, part in parts.items()},
+            {name: tuple(part["training_sets"]) for name, part in parts.items()},
         )
 
     def dataset_title(self, name: str) -> str:
@@ -74,6 +87,16 @@ class FigureContext:
 
     def order_models(self, names: Iterable[str]) -> list[str]:
         return _in_order(names, self.model_titles)
+
+    def order_collections(self, names: Iterable[str]) -> list[str]:
+        return _in_order(names, self.collections)
+
+    def order_sets(self, collection: str, names: Iterable[str]) -> list[str]:
+        """Evaluation sets of a collection in its order, then those of the configuration."""
+        return _in_order(names, dict.fromkeys([*self.collections.get(collection, ()), *self.dataset_titles]))
+
+    def order_training_sets(self, collection: str, names: Iterable[str]) -> list[str]:
+        return _in_order(names, dict.fromkeys(self.training_sets.get(collection, ())))
 
     def order_labels(self, dataset: str, names: Iterable[str]) -> list[str]:
         return _in_order(names, dict.fromkeys(self.label_orders.get(dataset, ())))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -93,6 +94,12 @@ def new_figure(height: float, width: float = DOUBLE_COLUMN_IN) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def ink_on(share: float) -> str:
+    """Black or white, whichever is read on the heat maps' colour at this share (0-1) of its range."""
+    red, green, blue, _ = colormaps[SEQUENTIAL_MAP](share)
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else "white"
 
 
 @dataclass(frozen=True)

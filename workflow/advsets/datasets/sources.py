@@ -62,6 +62,15 @@ def read(row: DatasetRow, folder: Path, wanted: dict[str, list[str]]) -> dict[st
     return _module(row).read(row, folder, read_record(row, folder), wanted)
 
 
+def paths(row: DatasetRow, folder: Path) -> dict[str, Path] | None:
+    """Files of a fetched data set by key of its source (`train`, `evaluation`, …).
+
+    None where they are inside an archive of which a reader makes tables.
+    """
+    module = _module(row)
+    return module.paths(row, folder, read_record(row, folder)) if hasattr(module, "paths") else None
+
+
 def _module(row: DatasetRow) -> ModuleType:
     kind = row.source.get("kind")
     if kind not in KINDS:

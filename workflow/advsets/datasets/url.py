@@ -60,8 +60,12 @@ def fetch(row: DatasetRow, folder: Path, earlier: dict[str, Any] | None) -> dict
 
 def read(row: DatasetRow, folder: Path, record: dict[str, Any], wanted: dict[str, list[str]]) -> dict[str, RawTable]:
     """Tables of the recorded members."""
-    paths = {entry["key"]: folder / entry["name"] for entry in record["files"] if "key" in entry}
-    return read_members(paths, wanted, lambda path, split, columns: read_rows(path, columns))
+    return read_members(paths(row, folder, record), wanted, lambda path, split, columns: read_rows(path, columns))
+
+
+def paths(row: DatasetRow, folder: Path, record: dict[str, Any]) -> dict[str, Path]:
+    """Recorded members by key."""
+    return {entry["key"]: folder / entry["name"] for entry in record["files"] if "key" in entry}
 
 
 def _fetch_one(row: DatasetRow, folder: Path, sums: dict[str, str]) -> dict[str, Any]:

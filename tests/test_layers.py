@@ -13,7 +13,10 @@ PACKAGE = Path(__file__).resolve().parents[1] / "workflow" / "advsets"
 LAYERS = {
     **dict.fromkeys(["errors", "tables", "labels", "seeding", "answers"], 0),
     **dict.fromkeys(
-        ["io", "config", "registry", "code", "job", "devices", "cleaning", "keys", "variants", "collected", "schemas"],
+        [
+            *("io", "config", "registry", "code", "job", "devices", "cleaning", "keys", "variants"),
+            *("collected", "schemas", "imported_rows"),
+        ],
         1,
     ),
     "datasets": 2,

@@ -23,9 +23,11 @@ REAL = load_datasets([ROOT / "tests" / "config" / "real_datasets.yaml"])
 
 def test_shipped_rows_name_licence_citation_and_checksum() -> None:
     assert {"hutto_movies", "snli", "multinli_matched", "multinli_mismatched", "piqa", "cosmosqa"} <= set(ROWS)
+    assert {"anli_r1", "anli_r2", "anli_r3", "squad"} <= set(ROWS)
+    assert {f"adversarialqa_{model}" for model in ("dbidaf", "dbert", "droberta")} <= set(ROWS)
     for row in ROWS.values():
         assert row.licence != "not stated" and row.citation and row.homepage, row.name
-        assert row.source["sha256"], row.name
+        assert row.source["kind"] == "hub" or row.source["sha256"], row.name  # the hub's commit is recorded
         assert wanted_columns(row, "train"), row.name
 
 
@@ -39,6 +41,9 @@ def test_shipped_rows_name_licence_citation_and_checksum() -> None:
         ("mnli_mismatched_real", 9_887, 917),
         ("piqa_real", 4_065, 1_838),
         ("cosmosqa_real", 3_578, 2_985),
+        ("anli_r1_real", 5_470, 1_000),
+        ("anli_r2_real", 5_787, 1_000),
+        ("anli_r3_real", 6_000, 1_198),
     ],
 )
 def test_real_data(prepare: Callable[..., Any], name: str, n_train: int, n_evaluation: int) -> None:
@@ -52,7 +57,7 @@ def test_real_data(prepare: Callable[..., Any], name: str, n_train: int, n_evalu
         assert evaluation["label"].n_unique() == sizes[0]
     else:
         assert set(evaluation["label"]) == set(row.label_order)
-        assert (evaluation["low_agreement"].null_count() == 0) == (name != "mnli_mismatched_real")
+        assert (evaluation["low_agreement"].null_count() == 0) == (name in ("snli_real", "mnli_real"))
 
 
 @pytest.mark.real_data
@@ -89,6 +94,31 @@ def test_chaosnli_is_joined(prepare: Callable[..., Any], tmp_path: Path, name: s
         n_majority += modal is not None
         assert modal is None or modal[0] == item["majority_label"]
     assert n - n_majority < 0.02 * n
+
+
+@pytest.mark.real_data
+@pytest.mark.skipif("ADVSETS_DATA_DIR" not in os.environ, reason="ADVSETS_DATA_DIR is not set")
+@pytest.mark.parametrize(
+    ("name", "votes"),
+    [
+        ("anli_r1_real", {2: 702, 3: 298}),
+        ("anli_r2_real", {2: 710, 3: 290}),
+        ("anli_r3_real", {2: 807, 3: 391}),
+    ],
+)
+def test_verifiers_of_anli_are_joined(
+    prepare: Callable[..., Any], tmp_path: Path, name: str, votes: dict[int, int]
+) -> None:
+    """Every accepted item has two or three verifiers' labels, two of which are its gold label."""
+    tables = prepare(REAL[name])
+    more = pl.read_parquet(tmp_path / "out" / "more_annotators.parquet")
+    rows = more.join(tables["evaluation"], on="example_id").select("label_count", "label").rows()
+    assert len(rows) == tables["evaluation"].height
+    given = [(counts[REAL[name].label_order.index(label)], sum(counts)) for counts, label in rows]
+    assert {n: sum(total == n for _, total in given) for n in votes} == votes
+    assert {gold for gold, _ in given} == {2}
+    unknown = tables["dropped"].filter(pl.col("reason") == "more annotators: ids that no row has")
+    assert unknown["n_examples"].to_list() == [29_803 - len(rows)]
 
 
 @pytest.mark.real_data

@@ -1,0 +1,75 @@
+"""What a row of a predictions table must be beyond its schema: its parts fit together, its names are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from advsets.errors import UserError, allowed
+from advsets.registry import EXTRACTIVE_QA
+from advsets.schemas import did_you_mean
+
+Rows = Mapping[str, Mapping[str, Any]]
+
+
+def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Rows) -> None:
+    """Refuse an imported model whose row cannot be meant.
+
+    Parameters
+    ----------
+    row : mapping
+        Validated and filled row.
+    datasets, models : mapping
+        All rows of the data sets and models tables.
+
+    Raises
+    ------
+    UserError
+        In one line, if it names a data set, model or family of no table, is in the loop of a set
+        without a model in the loop, its columns do not fit the task, or labels are mapped to none.
+    """
+    where = f"imported model {name}"
+    for key in ("files", "saw", "in_the_loop_of"):
+        for dataset in row[key]:
+            _check_name(f"{where}: {key}", dataset, datasets, "row", "data sets tables")
+    for dataset in row["in_the_loop_of"]:
+        if datasets[dataset].get("model_in_the_loop") is None:
+            raise UserError(
+                f"{where}: in_the_loop_of: {dataset!r} has no model_in_the_loop; allowed: sets that people wrote"
+                " against a model; remove it, or add model_in_the_loop to the row of the data set"
+            )
+    families = {model: models[model]["family"] for model in models}
+    if row["base_model"] is not None:
+        _check_name(f"{where}: base_model", row["base_model"], models, "row", "models tables")
+        if row["family"] != families[row["base_model"]]:
+            raise UserError(
+                f"{where}: family: found {row['family']!r}; allowed: {families[row['base_model']]!r}, that of"
+                f" base_model {row['base_model']!r}; correct one of them"
+            )
+    elif row["family"] is not None:
+        _check_name(f"{where}: family", row["family"], sorted(set(families.values())), "family", "models tables")
+    for dataset in row["files"]:
+        _check_columns(where, row, dataset, datasets[dataset])
+
+
+def _check_name(where: str, name: str, known: Iterable[str], what: str, tables: str) -> None:
+    if name not in known:
+        near = did_you_mean(name, known) or "; correct it or name the table that has it"
+        raise UserError(f"{where}: no {what} {name!r} in the {tables}; allowed: {allowed(known, 20)}{near}")
+
+
+def _check_columns(where: str, row: Mapping[str, Any], dataset: str, of: Mapping[str, Any]) -> None:
+    columns, is_qa = row["columns"], of["task"] == EXTRACTIVE_QA
+    for key in ("predicted_label", "probabilities") if is_qa else ("answer",):
+        if columns[key]:
+            other = "answer" if is_qa else "predicted_label, probabilities"
+            raise UserError(
+                f"{where}: columns.{key}: found {columns[key]!r}, but {dataset!r} has task {of['task']}; allowed:"
+                f" {other}; remove it, or correct `files`"
+            )
+    for raw, label in (row["labels"] or {}).items():
+        if not is_qa and label not in of["label_order"]:
+            raise UserError(
+                f"{where}: labels maps {raw!r} to {label!r}, which {dataset!r} has not; allowed:"
+                f" {allowed(of['label_order'])}; correct one of them"
+            )

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from advsets.evaluation.collected.kinds import ANSWER_TYPES, QUESTION_WORDS, answer_type, question_word
-from advsets.evaluation.collected.statistics import question_tables
+from advsets.evaluation.collected.statistics import question_tables, write_statistics
 from advsets.evaluation.collected.words import RunsOfWords, longest_shared_runs, words
-from advsets.io import empty_frame
+from advsets.io import empty_frame, read_table, write_table
 from advsets.seeding import rng_for
 
 SCHEMA = empty_frame("questions").schema
@@ -216,6 +216,23 @@ def test_order_of_rows_changes_nothing() -> None:
     first = question_tables("c", "d", frame(), frame(*rows))
     second = question_tables("c", "d", frame(), frame(*rows[::-1]))
     assert all(first[name].equals(second[name]) for name in first)
+
+
+def test_tables_of_a_collection_are_written(tmp_path) -> None:
+    paths = {name: tmp_path / f"{name}.parquet" for name in question_tables("c", "d", frame(), frame())}
+    for i in range(2):
+        write_table(frame(*ROWS[: i + 1], split="train"), tmp_path / f"train{i}", "questions")
+        write_table(frame(*ROWS), tmp_path / f"evaluation{i}", "questions")
+    files = [[tmp_path / f"{part}{i}" for i in range(2)] for part in ("train", "evaluation")]
+    write_statistics("c", ["one", "two"], *files, paths)
+    for name, path in paths.items():
+        expected = [
+            question_tables("c", dataset, frame(*ROWS[: i + 1], split="train"), frame(*ROWS))[name]
+            for i, dataset in enumerate(("one", "two"))
+        ]
+        assert read_table(path, name).equals(pl.concat(expected))
+    write_statistics("c", [], [], [], paths)
+    assert all(read_table(path, name).is_empty() for name, path in paths.items())
 
 
 DATA = os.environ.get("ADVSETS_DATA_DIR", "")

@@ -25,16 +25,18 @@ NAMES = [
     "ensembles",
     "sensitivity",
     "accuracy_drop_by_group",
+    "question_statistics",
 ]
 CHECKS = [
     *((name, "base") for name in NAMES),
-    *((name, "many") for name in (*NAMES[:4], *NAMES[-6:])),
+    *((name, "many") for name in (*NAMES[:4], *NAMES[-7:])),
     ("accuracy_by_adversary_strength", "empty"),
     ("accuracy_drop_heatmap", "one_model"),
     ("rank_bump_chart", "tied"),
     ("agreement", "mixed"),
     ("soft_scores", "many"),
     ("soft_scores", "mixed"),
+    ("question_statistics", "mixed"),
 ]
 
 

@@ -10,7 +10,8 @@ measures: Bartolo et al. (2020), tables 3 and 4 and figure 4; what it calls a wo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -18,6 +19,7 @@ import polars as pl
 from advsets.evaluation.collected.kinds import ANSWER_TYPES, QUESTION_WORDS, answer_type, question_word
 from advsets.evaluation.collected.words import longest_shared_runs, words
 from advsets.evaluation.frames import table_frame
+from advsets.io import read_table, write_table
 
 _KINDS = {"question_word": QUESTION_WORDS, "answer_type": ANSWER_TYPES}
 
@@ -53,6 +55,27 @@ def question_tables(
         rows["question_overlap"] += [{**names, **row} for row in _overlaps(part)]
         rows["question_kinds"] += [{**names, **row} for row in _kinds(part)]
     return {name: table_frame(name, found) for name, found in rows.items()}
+
+
+def write_statistics(
+    collection: str, datasets: Sequence[str], train: Sequence[Path], evaluation: Sequence[Path], out: Mapping[str, Path]
+) -> None:
+    """Write the three tables of one collection.
+
+    Parameters
+    ----------
+    datasets : sequence of str
+        Data sets with questions; none: empty tables.
+    train, evaluation : sequences of Path
+        Tables `questions`, in the order of `datasets`.
+    out : mapping of table name to Path
+    """
+    made = [
+        question_tables(collection, dataset, *(read_table(path, "questions") for path in pair))
+        for dataset, *pair in zip(datasets, train, evaluation, strict=True)
+    ]
+    for name, path in out.items():
+        write_table(pl.concat([table_frame(name, []), *(tables[name] for tables in made)]), path, name)
 
 
 def _measured(questions: pl.DataFrame) -> pl.DataFrame:

@@ -82,7 +82,7 @@ def tokenise(examples: pl.DataFrame, tokenizer: Any, task: str, max_length: int)
     os.environ.setdefault("RAYON_NUM_THREADS", str(torch.get_num_threads()))
     examples = examples.sort("example_id")
     ids = examples["example_id"].to_list()
-    _require_unique(ids)
+    require_unique(ids)
     first, second, counts = _texts(examples, task)
     truncated = np.zeros(len(first), bool)
     lists: list[list[int]] = [[] for _ in first]
@@ -113,10 +113,11 @@ def report_truncated(tokenised: Tokenised, max_length: int, what: str) -> None:
     )
 
 
-def _require_unique(ids: list[str]) -> None:
+def require_unique(ids: list[str], table: str = "examples") -> None:
+    """Raise `UserError` if an id of `ids`, which are sorted, occurs twice."""
     for before, after in zip(ids, ids[1:], strict=False):
         if before == after:
-            raise UserError(f"examples: example_id {after!r} occurs twice; ids must be unique; rename or drop one row")
+            raise UserError(f"{table}: example_id {after!r} occurs twice; ids must be unique; rename or drop one row")
 
 
 def _texts(examples: pl.DataFrame, task: str) -> tuple[list[str], list[str | None], list[int]]:
@@ -177,10 +178,7 @@ def _flat(lists: list[list[int]]) -> NDArray[np.int32]:
 
 def collate(tokenised: Tokenised, rows: NDArray[np.int64], device: torch.device | str) -> Batch:
     """Tensors of the examples at `rows`, padded to the longest of their sequences."""
-    sequences = np.concatenate([np.arange(tokenised.offsets[r], tokenised.offsets[r + 1]) for r in rows])
-    lengths = tokenised.sequence_lengths[sequences]
-    real = np.arange(int(lengths.max())) < lengths[:, None]
-    flat = np.concatenate([np.arange(tokenised.starts[s], tokenised.starts[s + 1]) for s in sequences])
+    real, flat = cells(tokenised, rows)
     inputs = {"input_ids": _padded(tokenised.tokens[flat], real, tokenised.pad_id)}
     if tokenised.types is not None:
         inputs["token_type_ids"] = _padded(tokenised.types[flat], real, tokenised.pad_type)
@@ -190,6 +188,20 @@ def collate(tokenised: Tokenised, rows: NDArray[np.int64], device: torch.device 
         {name: tensor.to(device, non_blocking=True) for name, tensor in inputs.items()},
         torch.from_numpy(tokenised.counts[rows]).to(device),
     )
+
+
+def cells(tokenised: Tokenised, rows: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which cells of the padded sequences of `rows` hold a token, and the tokens' positions in the flat arrays.
+
+    Returns
+    -------
+    array of bool, shape (n_sequences, length), and array of int, shape (n_tokens,)
+        `padded[real] = values[flat]` fills in the values of all tokens.
+    """
+    sequences = np.concatenate([np.arange(tokenised.offsets[r], tokenised.offsets[r + 1]) for r in rows])
+    lengths = tokenised.sequence_lengths[sequences]
+    real = np.arange(int(lengths.max())) < lengths[:, None]
+    return real, np.concatenate([np.arange(tokenised.starts[s], tokenised.starts[s + 1]) for s in sequences])
 
 
 def _padded(values: NDArray[np.int32], real: NDArray[np.bool_], pad: int) -> torch.Tensor:

@@ -14,12 +14,13 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from advsets.errors import UserError, allowed
 from advsets.io import read_json, write_json
@@ -119,30 +120,53 @@ def _folder_being_written(out: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def load_checkpoint(folder: Path, device: torch.device) -> Checkpoint:
+def _classifier_of(network: Any, description: dict[str, Any]) -> Classifier:
+    """Classifier with an untrained head where the head is our own."""
+    classifier = Classifier(network, None, description["pooling"], description["words_only"])
+    if description["head"] != "transformers":
+        n_outputs = 1 if description["task"] == MULTIPLE_CHOICE else len(description["class_names"])
+        classifier.head = Head(classifier.n_features, n_outputs, head_dropout(network.config))
+    return classifier
+
+
+def load_checkpoint(
+    folder: Path,
+    device: torch.device,
+    tasks: tuple[str, ...] = (SEQUENCE_CLASSIFICATION, MULTIPLE_CHOICE),
+    build: Callable[[Any, dict[str, Any]], Classifier] = _classifier_of,
+) -> Checkpoint:
     """Checkpoint on `device`, ready to infer.
+
+    Parameters
+    ----------
+    tasks : tuple of str
+        Those that the caller can use.
+    build : callable
+        From a network and the description to the classifier, whose own head gets its weights here.
 
     Raises
     ------
     UserError
-        If files are missing or weights are not whole.
+        If files are missing, weights are not whole, or the task is none of `tasks`.
     """
     config = backbone.load_config(folder)
     path = folder / DESCRIPTION
     description = read_json(path) if path.is_file() else _off_the_shelf(folder, config)
+    if description["task"] not in tasks:
+        raise UserError(
+            f"{folder}: task {description['task']!r}; allowed here: {allowed(tasks)}; use a checkpoint of such a task"
+        )
     native = description["head"] == "transformers"
     with backbone.building(config, f"{folder}/config.json", "fetch or fine-tune the model again"):
         network = backbone.load_network(folder, config, native_head=native, random_init=False, strict_head=True)
-    classifier = Classifier(network, None, description["pooling"], description["words_only"])
-    if not native:
-        n_outputs = 1 if description["task"] == MULTIPLE_CHOICE else len(description["class_names"])
-        classifier.head = Head(classifier.n_features, n_outputs, head_dropout(config))
+    classifier = build(network, description)
+    if classifier.head is not None:
         _load_head(classifier.head, folder / _HEAD)
     classifier.requires_grad_(False).eval().to(device)
     return Checkpoint(folder, classifier, backbone.load_tokenizer(folder), description)
 
 
-def _load_head(head: Head, path: Path) -> None:
+def _load_head(head: nn.Module, path: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -32,15 +32,15 @@ class Classifier(nn.Module):
     ----------
     network : nn.Module
         Sequence classification class of transformers, or, with `head`, its bare model.
-    head : Head, optional
-        Head of our own on the pooled vector.
+    head : nn.Module, optional
+        Head of our own: `Head` on the pooled vector.
     pooling : str
         `first`, `mean` or `last`.
     words_only : bool
         Use the word embeddings alone, without positions and layers.
     """
 
-    def __init__(self, network: Any, head: Head | None, pooling: str, words_only: bool) -> None:
+    def __init__(self, network: Any, head: nn.Module | None, pooling: str, words_only: bool) -> None:
         super().__init__()
         self.network = network
         self.head = head
@@ -60,14 +60,16 @@ class Classifier(nn.Module):
             return int(self.network.get_input_embeddings().embedding_dim)
         return int(self.network.config.hidden_size)
 
+    def hidden(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Last layer, shape (n_sequences, length, n_features); length 1 where the first token alone is computed."""
+        if self.words_only:
+            return self.network.get_input_embeddings()(inputs["input_ids"])
+        encoder = self.network if self.head is not None else self.network.base_model
+        return encoder(**self._accepted(inputs)).last_hidden_state
+
     def vectors(self, inputs: dict[str, Tensor]) -> Tensor:
         """Representations, shape (n_sequences, n_features)."""
-        if self.words_only:
-            hidden = self.network.get_input_embeddings()(inputs["input_ids"])
-        else:
-            encoder = self.network if self.head is not None else self.network.base_model
-            hidden = encoder(**self._accepted(inputs)).last_hidden_state
-        return pool(hidden, inputs["attention_mask"], self.pooling)
+        return pool(self.hidden(inputs), inputs["attention_mask"], self.pooling)
 
     def scores(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores before the softmax, shape (n_sequences, n_outputs)."""
@@ -110,6 +112,17 @@ def new_classifier(model: ModelRow, folder: Path, config: Any, task: str, class_
         config = backbone.adapt_config(config, model)
         _check_pooling(model, config)
         classifier = _build(model, folder, config, task, class_names)
+    return made_ready(model, config, classifier)
+
+
+def made_ready(model: ModelRow, config: Any, classifier: Classifier) -> Classifier:
+    """`classifier` after a trial of what its row asks for, frozen as the row says.
+
+    Raises
+    ------
+    UserError
+        If the network does not run on a few tokens.
+    """
     if config.is_encoder_decoder:
         _require_own_decoder_inputs(model, classifier)
     elif backbone.changes_config(model):

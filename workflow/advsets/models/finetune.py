@@ -12,25 +12,28 @@ CPU thread count, ends with the same weights bit for bit.
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
 from advsets.errors import UserError, allowed
 from advsets.io import polars_dtype, read_json, write_table
 from advsets.models import backbone, ranks, resume
-from advsets.models.batching import Tokenised, report_truncated, tokenise
+from advsets.models.batching import Batch, Tokenised, report_truncated, tokenise
 from advsets.models.checkpoint import save_checkpoint
 from advsets.models.classifier import Classifier, check_length, new_classifier
+from advsets.models.heads import group_scores
 from advsets.models.passes import recompute_layers
 from advsets.models.precision import device_errors, half_dtype, prepare_device
 from advsets.models.sampling import cap_examples, selection_mask
 from advsets.models.settings import FineTuneSettings
-from advsets.models.training import Progress, Run, restore, train_steps
+from advsets.models.training import Objective, Progress, Run, restore, train_steps
 from advsets.registry import DatasetRow, ModelRow
 from advsets.seeding import seed_for
 from advsets.tables import TABLES
@@ -78,7 +81,7 @@ def fine_tune(
     source = read_json(model_json)
     train = cap_examples(train, settings.max_train_examples, seed).sort("example_id")
     names = class_names(dataset, train)
-    torch_device = prepare_device(device)
+    prepare_device(device)
     tokenizer = backbone.load_tokenizer(Path(source["path"]))
     data = tokenise(train, tokenizer, dataset.task, settings.max_length)
     report_truncated(data, settings.max_length, f"fine_tune {model.name}")
@@ -87,61 +90,108 @@ def fine_tune(
         model, Path(source["path"]), backbone.load_config(Path(source["path"])), dataset.task, names
     )
     check_length(classifier, settings.max_length, f"models: {model.name}")
-    if settings.gradient_checkpointing:
-        recompute_layers(classifier, torch_device)
     chosen = selection_mask(data.example_ids, train["group_id"].to_list(), settings.selection_share, seed)
-    dtype = half_dtype(model.precision, torch_device, training=True)
-    run = Run(
-        classifier=classifier.to(torch_device),
-        optimiser=_optimiser(classifier, settings),
-        scaler=torch.amp.GradScaler(torch_device.type, enabled=dtype is torch.float16),
-        data=data,
-        targets=_targets(dataset, data, train["label"].to_list(), names),
-        train_rows=np.flatnonzero(~chosen),
-        selection_rows=np.flatnonzero(chosen),
-        settings=settings,
-        device=torch_device,
-        dtype=dtype,
+    run = new_run(
+        model,
+        classifier,
+        data,
+        OneOutput(_targets(dataset, data, train["label"].to_list(), names)),
+        (np.flatnonzero(~chosen), np.flatnonzero(chosen)),
+        settings,
         seed=seed,
         work=work,
-        key=_key(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list()),
+        device=device,
+        key=run_key(model, source, dataset, settings, seed, data.tokens.tobytes(), train["label"].to_list()),
     )
-    progress = restore(run)
-    with device_errors("fine_tune.tokens_per_pass, set fine_tune.gradient_checkpointing: true"):
-        train_steps(run, progress)
-    if not ranks.is_first():
-        return
-    if (work / "best.pt").is_file():
-        resume.restore_weights(classifier, torch.load(work / "best.pt", map_location=torch_device, weights_only=True))
-    _write_log(progress, log)
-    save_checkpoint(classifier, tokenizer, _description(model, source, dataset, names, run), out)
-    shutil.rmtree(work, ignore_errors=True)
-
-
-def _key(
-    model: ModelRow,
-    source: dict[str, Any],
-    dataset: DatasetRow,
-    settings: FineTuneSettings,
-    seed: int,
-    tokens: bytes,
-    labels: list[str],
-) -> str:
-    """Hash of what decides the run, so that it can go on with other memory settings or on other devices."""
-    deciding = replace(settings, tokens_per_pass=None, gradient_checkpointing=False)
-    return resume.fingerprint(replace(model, gpus=1), source, dataset, deciding, seed, tokens, labels)
-
-
-def _description(
-    model: ModelRow, source: dict[str, Any], dataset: DatasetRow, names: tuple[str, ...], run: Run
-) -> dict[str, Any]:
-    """What `advsets.json` tells, see `advsets.models.checkpoint`."""
-    return {
+    about = {
         "task": dataset.task,
         "dataset": dataset.name,
         "label_order": list(dataset.label_order),
         "class_names": list(names),
         "pooling": model.pooling,
+    }
+    carry_out(run, tokenizer, {**about, **describe_run(model, source, run)}, out, log)
+
+
+@dataclass(frozen=True)
+class OneOutput:
+    """One right output per example, a class or a candidate: `targets` has shape (n_examples,)."""
+
+    targets: NDArray[np.int64]
+
+    def loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        return functional.cross_entropy(*self._by_example(scores, batch))
+
+    def outcome(self, scores: Tensor, batch: Batch) -> tuple[int, float]:
+        scores, targets = self._by_example(scores, batch)
+        loss = functional.cross_entropy(scores, targets, reduction="sum").item()
+        return int((scores.argmax(1) == targets).sum()), loss
+
+    def _by_example(self, scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Scores (n_examples, n_classes or most candidates) and the right ones (n_examples,)."""
+        targets = torch.from_numpy(self.targets[batch.rows]).to(scores.device)
+        return scores if scores.shape[1] > 1 else group_scores(scores, batch.counts), targets
+
+
+def new_run(
+    model: ModelRow,
+    classifier: Classifier,
+    data: Tokenised,
+    objective: Objective,
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    settings: FineTuneSettings,
+    *,
+    seed: int,
+    work: Path,
+    device: str,
+    key: str,
+) -> Run:
+    """Run on `device`; `rows` are the positions of the examples to learn, and of those that choose the checkpoint."""
+    torch_device = prepare_device(device)
+    if settings.gradient_checkpointing:
+        recompute_layers(classifier, torch_device)
+    dtype = half_dtype(model.precision, torch_device, training=True)
+    return Run(
+        classifier=classifier.to(torch_device),
+        optimiser=_optimiser(classifier, settings),
+        scaler=torch.amp.GradScaler(torch_device.type, enabled=dtype is torch.float16),
+        data=data,
+        objective=objective,
+        train_rows=rows[0],
+        selection_rows=rows[1],
+        settings=settings,
+        device=torch_device,
+        dtype=dtype,
+        seed=seed,
+        work=work,
+        key=key,
+    )
+
+
+def carry_out(run: Run, tokenizer: Any, description: dict[str, Any], out: Path, log: Path) -> None:
+    """Take the steps that are left, and write the checkpoint of the best epoch and the training log."""
+    progress = restore(run)
+    with device_errors("fine_tune.tokens_per_pass, set fine_tune.gradient_checkpointing: true"):
+        train_steps(run, progress)
+    if not ranks.is_first():
+        return
+    best = run.work / "best.pt"
+    if best.is_file():
+        resume.restore_weights(run.classifier, torch.load(best, map_location=run.device, weights_only=True))
+    _write_log(progress, log)
+    save_checkpoint(run.classifier, tokenizer, description, out)
+    shutil.rmtree(run.work, ignore_errors=True)
+
+
+def run_key(model: ModelRow, source: dict[str, Any], dataset: object, settings: FineTuneSettings, *rest: object) -> str:
+    """Hash of what decides the run, so that it can go on with other memory settings or on other devices."""
+    deciding = replace(settings, tokens_per_pass=None, gradient_checkpointing=False)
+    return resume.fingerprint(replace(model, gpus=1), source, dataset, deciding, *rest)
+
+
+def describe_run(model: ModelRow, source: dict[str, Any], run: Run) -> dict[str, Any]:
+    """What `advsets.json` tells whatever the task, see `advsets.models.checkpoint`."""
+    return {
         "precision": model.precision,
         "base_model": model.name,
         "source": {key: source[key] for key in ("kind", "source", "revision", "sha256")},

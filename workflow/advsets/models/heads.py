@@ -64,7 +64,12 @@ def group_scores(scores: Tensor, counts: Tensor) -> Tensor:
     Tensor
         Shape (n_examples, max(counts)); minus infinity where an example has no candidate.
     """
+    return group_sequences(scores.squeeze(-1), counts, -torch.inf)
+
+
+def group_sequences(values: Tensor, counts: Tensor, fill: float) -> Tensor:
+    """Values by example, (n_sequences, ...) to (n_examples, max(counts), ...); `fill` where there is no sequence."""
     rows = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
     columns = torch.arange(len(rows), device=counts.device) - (counts.cumsum(0) - counts)[rows]
-    grouped = scores.new_full((len(counts), int(counts.max())), -torch.inf)
-    return grouped.index_put((rows, columns), scores.squeeze(-1))
+    grouped = values.new_full((len(counts), int(counts.max()), *values.shape[1:]), fill)
+    return grouped.index_put((rows, columns), values)

@@ -67,21 +67,38 @@ def run_sharded(
     examples = examples.sort("example_id")
     data = tokenise(examples, checkpoint.tokenizer, checkpoint.task, settings.max_length)
     report_truncated(data, settings.max_length, table)
-    parts = out.parent / f".{out.name}.{_key(checkpoint, examples, data, settings, table)}.parts"
+
+    def make(rows: NDArray[np.int64]) -> pa.Table:
+        values = _values(checkpoint, data, rows, settings, device, compute)
+        return to_arrow(examples.slice(rows[0] if len(rows) else 0, len(rows)), values, data.counts[rows])
+
+    in_shards(examples.height, out, table, _key(checkpoint, examples, data, settings, table), make)
+
+
+def in_shards(n_rows: int, out: Path, table: str, key: str, make: Callable[[NDArray[np.int64]], pa.Table]) -> None:
+    """Write table `table` of `n_rows` examples, made a shard at a time.
+
+    Parameters
+    ----------
+    key : str
+        Hash of everything that decides the result, for file names.
+    make : callable
+        Positions of a shard's examples, shape (n_examples,), to their rows.
+    """
+    parts = out.parent / f".{out.name}.{key}.parts"
     for stale in out.parent.glob(f".{out.name}.*.parts"):
         if stale != parts:
             shutil.rmtree(stale, ignore_errors=True)
     parts.mkdir(parents=True, exist_ok=True)
     began, paths = time.perf_counter(), []
-    starts = range(0, max(1, examples.height), SHARD_ROWS)
+    starts = range(0, max(1, n_rows), SHARD_ROWS)
     for number, start in enumerate(starts):
-        rows = np.arange(start, min(start + SHARD_ROWS, examples.height))
+        rows = np.arange(start, min(start + SHARD_ROWS, n_rows))
         path = parts / f"{number:06d}.parquet"
         paths.append(path)
         if number % ranks.n_ranks() == ranks.rank() and not path.is_file():
             with device_errors("tokens_per_batch"):
-                values = _values(checkpoint, data, rows, settings, device, compute)
-            shard = to_arrow(examples.slice(start, len(rows)), values, data.counts[rows])
+                shard = make(rows)
             _write_shard(shard, path, table)
             _report(number + 1, len(starts), int(rows[-1]) + 1 if len(rows) else 0, began, table)
     ranks.wait_for_all()

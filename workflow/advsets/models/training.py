@@ -14,20 +14,18 @@ import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from advsets.errors import UserError, allowed
 from advsets.models import ranks, resume
 from advsets.models.batching import Batch, Tokenised, collate, inference_batches, training_batches
 from advsets.models.classifier import Classifier
 from advsets.models.dropout import light_dropout
-from advsets.models.heads import group_scores
 from advsets.models.passes import Pass, cut_passes
 from advsets.models.precision import finite
 from advsets.models.settings import FineTuneSettings
@@ -37,6 +35,16 @@ _LINES = 20
 """Lines of the training log, besides those at the end of an epoch."""
 _SELECTION_TOKENS = 8192
 """Padded tokens of a batch when the selection slice is scored."""
+
+
+class Objective(Protocol):
+    """What a task makes of the scores of a batch, shape (n_sequences, ...), examples one after another."""
+
+    def loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Mean loss per example in nats."""
+
+    def outcome(self, scores: Tensor, batch: Batch) -> tuple[int, float]:
+        """Number of right examples, and the sum of their losses in nats."""
 
 
 @dataclass
@@ -59,7 +67,7 @@ class Run:
     optimiser: torch.optim.Optimizer
     scaler: torch.amp.GradScaler
     data: Tokenised
-    targets: NDArray[np.int64]
+    objective: Objective
     train_rows: NDArray[np.int64]
     selection_rows: NDArray[np.int64]
     settings: FineTuneSettings
@@ -171,20 +179,15 @@ def _learn(run: Run, part: Pass, share: float, step: int) -> Tensor:
     torch.manual_seed(seed_for(run.seed, "dropout", step, *([part.start] if part.start else [])))
     batch = collate(run.data, part.rows, run.device)
     with light_dropout(run.device):
-        loss = functional.cross_entropy(_scores(run, batch), _batch_targets(run, part.rows)) * share
+        loss = run.objective.loss(_scores(run, batch), batch) * share
         run.scaler.scale(loss).backward()
     return loss.detach()
 
 
 def _scores(run: Run, batch: Batch) -> Tensor:
-    """Scores by example, shape (n_examples, n_classes or most candidates), checked to be finite."""
+    """Scores of the batch's sequences, checked to be finite."""
     owners = [run.data.example_ids[r] for r in batch.rows for _ in range(int(run.data.counts[r]))]
-    scores = finite(lambda: run.classifier.scores(batch.inputs), owners, run.dtype, run.device)
-    return scores if scores.shape[1] > 1 else group_scores(scores, batch.counts)
-
-
-def _batch_targets(run: Run, rows: NDArray[np.int64]) -> Tensor:
-    return torch.from_numpy(run.targets[rows]).to(run.device)
+    return finite(lambda: run.classifier.scores(batch.inputs), owners, run.dtype, run.device)
 
 
 @torch.no_grad()
@@ -196,9 +199,9 @@ def _select(run: Run, progress: Progress) -> float | None:
     n_right, loss_sum = 0, 0.0
     batches = list(inference_batches(run.data, run.selection_rows, _SELECTION_TOKENS))
     for rows in batches[ranks.rank() :: ranks.n_ranks()]:
-        scores, targets = _scores(run, collate(run.data, rows, run.device)), _batch_targets(run, rows)
-        n_right += int((scores.argmax(1) == targets).sum())
-        loss_sum += functional.cross_entropy(scores, targets, reduction="sum").item()
+        batch = collate(run.data, rows, run.device)
+        n_right_here, loss = run.objective.outcome(_scores(run, batch), batch)
+        n_right, loss_sum = n_right + n_right_here, loss_sum + loss
     n_right_of_all, loss_sum = ranks.sum_values(n_right, loss_sum)
     outcome = (n_right_of_all / len(run.selection_rows), -loss_sum)
     if progress.best is None or outcome > progress.best:

@@ -1,0 +1,1 @@
+"""Extractive question answering: windows of passages, spans as answers."""

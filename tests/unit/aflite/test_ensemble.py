@@ -8,7 +8,6 @@ import pytest
 from advsets.aflite.chain import collect, run_node, start_node
 from advsets.aflite.ensemble import combine
 from advsets.aflite.removal import RowScores
-from advsets.errors import UserError
 from advsets.io import read_json, read_table
 from advsets.tables import TABLES
 
@@ -102,15 +101,3 @@ def test_the_record_tells_members_and_combination(members, tmp_path):
     record = read_json(tmp_path / "both" / "001.json")
     assert record["combination"] == "minimum"
     assert len(record["members"]) == 2 and "standardisation" not in record
-
-
-def test_members_of_other_examples_are_refused(members, member_files, tmp_path):
-    other = member_files(tmp_path / "other", seed=4, n_train=90)
-    with pytest.raises(UserError, match="its train examples differ from those of .* in example_id"):
-        _run([members[0], other], tmp_path / "out")
-
-
-def test_members_of_other_labels_are_refused(members, member_files, tmp_path):
-    other = member_files(tmp_path / "other", seed=4, flip=True)
-    with pytest.raises(UserError, match="in label; allowed: members of an ensemble embed the same examples"):
-        _run([members[0], other], tmp_path / "out")

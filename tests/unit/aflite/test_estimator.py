@@ -32,7 +32,7 @@ def test_parameters_are_those_of_the_settings_with_the_same_defaults() -> None:
     found = {name: p.default for name, p in inspect.signature(AFLite.__init__).parameters.items() if name != "self"}
     for field in fields(FilterSettings):
         assert found.pop(field.name) == field.default
-    assert found == {"random_state": 0, "device": "auto", "n_threads": None}
+    assert found == {"random_state": 0, "device": "auto", "n_threads": None, "combination": None}
 
 
 def test_get_params_set_params_clone_and_repr() -> None:

@@ -51,7 +51,7 @@ def start_node(
     UserError
         If files or settings cannot be used.
     """
-    from advsets.aflite.data import load_members
+    from advsets.aflite.members import load_members
     from advsets.aflite.nodes import start_record, write_node
     from advsets.aflite.rounds import start_state
     from advsets.aflite.settings import FilterSettings
@@ -98,7 +98,7 @@ def run_node(
             print(f"advsets: {out_prefix}: kept from an attempt that did not end", file=sys.stderr)
             return
     from advsets.aflite.compute import resolve_device, thread_limit
-    from advsets.aflite.data import load_members
+    from advsets.aflite.members import load_members
     from advsets.aflite.nodes import write_node
     from advsets.aflite.rounds import run_rounds
     from advsets.aflite.settings import Counts, FilterSettings

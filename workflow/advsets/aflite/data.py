@@ -13,7 +13,6 @@ Groups hold within a split: rows of one `group_id` in both splits do not leave t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,51 +129,6 @@ class FilterData:
         for member in self.members:
             member.train.release()
             member.evaluation.release()
-
-
-def load_members(
-    train: Path | Sequence[Path],
-    evaluation: Path | Sequence[Path] | None,
-    *,
-    standardise: bool,
-    use_groups: bool = True,
-    combination: str = "mean",
-) -> FilterData:
-    """Read the embeddings of every member of an ensemble, in this order; one member is a filter as usual.
-
-    Raises
-    ------
-    UserError
-        If a file cannot be used, or members differ in their examples, labels or groups.
-    """
-    paths = [train] if isinstance(train, Path) else list(train)
-    others = [evaluation] * len(paths) if evaluation is None or isinstance(evaluation, Path) else list(evaluation)
-    members = [load(t, e, standardise=standardise, use_groups=use_groups) for t, e in zip(paths, others, strict=True)]
-    first = members[0]
-    for path, member in zip(paths[1:], members[1:], strict=True):
-        for name in ("train", "evaluation"):
-            if problem := _difference(first.split(name), member.split(name)):
-                raise UserError(
-                    f"{path}: its {name} examples differ from those of {paths[0]} in {problem};"
-                    " allowed: members of an ensemble embed the same examples; embed both of one data set"
-                )
-    return dataclasses.replace(first, others=tuple(members[1:]), combination=combination)
-
-
-def _difference(one: Split, other: Split) -> str:
-    """What two splits that should hold the same examples differ in; empty if nothing."""
-    if one.ids != other.ids:
-        return "example_id"
-    if not np.array_equal(one.labels, other.labels):
-        return "label"
-    if (one.offsets is None) != (other.offsets is None):
-        return "task"
-    if one.offsets is not None and other.offsets is not None and not np.array_equal(one.offsets, other.offsets):
-        return "candidates"
-    same = (one.groups is None) == (other.groups is None)
-    if one.groups is not None and other.groups is not None:
-        same = np.array_equal(one.groups, other.groups)
-    return "" if same else "group_id"
 
 
 def load(train: Path, evaluation: Path | None, *, standardise: bool, use_groups: bool = True) -> FilterData:

@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 
 from advsets.aflite.removal import RowScores
 from advsets.aflite.selection import ratio
-
-MEAN = "mean"
-MINIMUM = "minimum"
-COMBINATIONS = (MEAN, MINIMUM)
+from advsets.aflite.settings import MEAN
 
 
 def combine(scores: Sequence[RowScores], combination: str) -> RowScores:

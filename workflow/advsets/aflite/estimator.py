@@ -13,13 +13,10 @@ import polars as pl
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from advsets.aflite.arrays import split_from_arrays
 from advsets.aflite.compute import resolve_device, thread_limit
-from advsets.aflite.data import prepare
-from advsets.aflite.inputs import check_same_features, feature_names
-from advsets.aflite.rawsplit import RawSplit
+from advsets.aflite.given import joined, members_given
 from advsets.aflite.rounds import lines_frame, nothing_left, run_rounds, start_state
-from advsets.aflite.settings import FilterSettings
+from advsets.aflite.settings import MEAN, FilterSettings
 from advsets.aflite.state import SplitState
 from advsets.errors import UserError
 
@@ -33,7 +30,7 @@ class AFLite(BaseEstimator):
     Parameters
     ----------
     n_partitions : int, default=64
-        Classifiers per round.
+        Classifiers per round, and per adversary where there are several.
     train_size : int or float, default=0.1
         Training rows per classifier; count, or fraction of the rows at the start.
     slice_size : int or float, default=0.02
@@ -68,6 +65,9 @@ class AFLite(BaseEstimator):
         Where to fit.
     n_threads : int or None, default=None
         CPU threads; None leaves torch's setting. Changes no result.
+    combination : {"mean", "minimum"} or None, default=None
+        For an ensemble of adversaries: `fit` takes a list of one `X` per adversary. "mean": predictability
+        over the classifiers of all; "minimum": that by the adversary that predicts the row worst.
 
     Attributes
     ----------
@@ -91,9 +91,10 @@ class AFLite(BaseEstimator):
         "at_chance" or "max_rounds".
     classes_ : ndarray of str
         Label names, sorted; empty for multiple choice.
-    n_features_in_ : int
+    n_features_in_ : int, or list of int with a combination
+        Of `X`, or of each array in it.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Column names of `X`; only where it is a frame whose columns are named by strings.
+        Column names of `X`; only where it is one frame whose columns are named by strings.
 
     Notes
     -----
@@ -134,6 +135,7 @@ class AFLite(BaseEstimator):
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
         n_threads: int | None = None,
+        combination: str | None = None,
     ) -> None:
         self.n_partitions = n_partitions
         self.train_size = train_size
@@ -153,6 +155,7 @@ class AFLite(BaseEstimator):
         self.random_state = random_state
         self.device = device
         self.n_threads = n_threads
+        self.combination = combination
 
     def fit(
         self,
@@ -171,7 +174,8 @@ class AFLite(BaseEstimator):
         X : array, tensor or frame of shape (n_samples, n_features)
             Training embeddings. If both `X` and that of `eval_set` are frames, their columns must
             agree in name and order. Multiple choice: (n_samples, n_choices, n_features), or a list
-            of (n_choices, n_features) arrays.
+            of (n_choices, n_features) arrays. With a combination: a list of such `X`, one per
+            adversary, of the same rows in the same order.
         y : array of shape (n_samples,)
             Labels; multiple choice: index of the right candidate.
         ids, eval_ids : iterable of length n_samples, optional
@@ -179,7 +183,8 @@ class AFLite(BaseEstimator):
         groups, eval_groups : iterable of length n_samples, optional
             Rows of one group are drawn and removed together; None: the row alone.
         eval_set : tuple (X_eval, y_eval), optional
-            Evaluation set; without one this is standard AFLite.
+            Evaluation set; without one this is standard AFLite. With a combination `X_eval` is
+            a list too, of the same adversaries in the same order.
 
         Returns
         -------
@@ -196,12 +201,10 @@ class AFLite(BaseEstimator):
         if not self.use_groups:
             groups = eval_groups = None
         seed, device = self._seed(), resolve_device(self.device)
-        names_in = feature_names("training rows", X)
-        train, evaluation = _splits(X, y, ids, groups, eval_set, eval_ids, eval_groups)
-        if eval_set is not None:
-            _check_feature_names(names_in, feature_names("evaluation rows", eval_set[0]))
+        members = members_given(X, y, ids, groups, eval_set, eval_ids, eval_groups, self.combination)
+        train, evaluation, names_in = members[0]
         shared_ids = ids is None or eval_ids is None
-        data = prepare(train, evaluation, standardise=settings.standardise, shared_ids=shared_ids)
+        data = joined(members, settings.standardise, shared_ids, self.combination or MEAN)
         counts = settings.resolve(len(data.train.ids), len(data.evaluation.ids))
         with thread_limit(self.n_threads, "n_threads"):
             start = start_state(data, counts)
@@ -213,8 +216,9 @@ class AFLite(BaseEstimator):
         self.round_scores_ = pl.concat([result.scores for result in results])
         self.n_rounds_, self.stop_reason_ = state.filtering_round, state.stop_reason
         self.classes_ = np.array(data.label_order, dtype=str)
-        self.n_features_in_ = data.train.x.shape[1]
-        self._set_feature_names(names_in)
+        widths = [member.train.x.shape[1] for member in data.members]
+        self.n_features_in_ = widths[0] if self.combination is None else widths
+        self._set_feature_names(names_in if self.combination is None else None)
         if evaluation is not None and not self.eval_retained_.any():
             warnings.warn(nothing_left(len(self.eval_retained_)), UserWarning, stacklevel=2)
         return self
@@ -247,30 +251,3 @@ class AFLite(BaseEstimator):
             placed = np.empty_like(value)
             placed[order] = value
             setattr(self, prefix + name, placed)
-
-
-def _check_feature_names(names: list[str] | None, other: list[str] | None) -> None:
-    if names is not None and other is not None:
-        check_same_features(names, other, "evaluation rows")
-    elif names != other:
-        text = "only one of X and the X of eval_set has feature names; columns are compared by position"
-        warnings.warn(text, UserWarning, stacklevel=3)
-
-
-def _splits(
-    X: Any,
-    y: Any,
-    ids: Iterable[Any] | None,
-    groups: Iterable[Any] | None,
-    eval_set: tuple[Any, Any] | None,
-    eval_ids: Iterable[Any] | None,
-    eval_groups: Iterable[Any] | None,
-) -> tuple[RawSplit, RawSplit | None]:
-    if eval_set is None:
-        if eval_ids is not None or eval_groups is not None:
-            raise UserError("eval_set: missing, but eval_ids or eval_groups were given; give eval_set=(X_eval, y_eval)")
-        return split_from_arrays("training rows", X, y, ids, groups), None
-    if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 2:
-        raise UserError("eval_set: not a pair; allowed: (X_eval, y_eval); give both")
-    evaluation = split_from_arrays("evaluation rows", eval_set[0], eval_set[1], eval_ids, eval_groups)
-    return split_from_arrays("training rows", X, y, ids, groups), evaluation

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from advsets import __version__
+from advsets.aflite.members import Files, as_pairs
 from advsets.aflite.nodes import RESULT_FILES
-from advsets.aflite.settings import FilterSettings
+from advsets.aflite.settings import MEAN, FilterSettings
 from advsets.errors import UserError, allowed
 from advsets.io import check_file, read_json, readable, write_json
 
@@ -29,6 +30,7 @@ SETTINGS_FILE = "settings.json"
 OUTPUT_FILES = (*TABLE_FILES, SETTINGS_FILE)
 ROUNDS_FOLDER = ".rounds"
 RUN_FILE = "run.json"
+_SETS = {"train": "training set", "evaluation": "evaluation set"}
 
 
 @contextlib.contextmanager
@@ -70,21 +72,37 @@ def lock(out: Path) -> Iterator[None]:
         handle.close()
 
 
-def describe_run(train: Path, evaluation: Path | None, settings: FilterSettings, seed: int) -> dict[str, Any]:
-    """What a run is computed from, with paths for reading and, as `key`, a hash of what decides the result."""
-    inputs = {
-        "train": _describe_input(train),
-        "evaluation": None if evaluation is None else _describe_input(evaluation),
-    }
-    content = {name: None if value is None else value["sha256"] for name, value in inputs.items()}
-    text = json.dumps([content, settings.to_json(), int(seed), __version__], sort_keys=True)
+def describe_run(
+    train: Files, evaluation: Files | None, settings: FilterSettings, seed: int, combination: str = MEAN
+) -> dict[str, Any]:
+    """What a run is computed from, with paths for reading and, as `key`, a hash of what decides the result.
+
+    Of an ensemble, `inputs` has the further members as `also`, and the run its `combination`.
+    """
+    inputs, *also = [_describe_pair(*pair) for pair in as_pairs(train, evaluation)]
+    content, *more = [_content(pair) for pair in (inputs, *also)]
+    ensemble = {"also": more, "combination": combination} if also else None
+    decides = [content, settings.to_json(), int(seed), __version__, *([ensemble] if ensemble else [])]
     return {
-        "key": hashlib.sha256(text.encode()).hexdigest(),
-        "inputs": inputs,
+        "key": hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest(),
+        "inputs": {**inputs, "also": also} if also else inputs,
+        **({"combination": combination} if also else {}),
         "settings": settings.to_json(),
         "seed": int(seed),
         "version": __version__,
     }
+
+
+def _describe_pair(train: Path, evaluation: Path | None) -> dict[str, dict[str, str] | None]:
+    return {
+        "train": _describe_input(train),
+        "evaluation": None if evaluation is None else _describe_input(evaluation),
+    }
+
+
+def _content(pair: dict[str, Any]) -> dict[str, str | None]:
+    """Hashes of a pair of inputs, as described; None for what is not there."""
+    return {name: (pair.get(name) or {}).get("sha256") for name in _SETS}
 
 
 def _describe_input(path: Path) -> dict[str, str]:
@@ -154,15 +172,18 @@ def _record(path: Path) -> dict[str, Any] | None:
 
 def _differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
     """What tells this run from the one found, each with the value here and there."""
-    names = {"train": "training set", "evaluation": "evaluation set"}
-    here, there = ({name: (side["inputs"].get(name) or {}).get("sha256") for name in names} for side in (run, found))
-    texts = [f"other content of the {names[name]}" for name in names if here[name] != there[name]]
+    here, there = ([side["inputs"], *side["inputs"].get("also", [])] for side in (run, found))
+    texts = [] if len(here) == len(there) else [f"{len(here)} adversaries here and {len(there)} there"]
+    for number, (one, other) in enumerate(zip(map(_content, here), map(_content, there), strict=False), start=1):
+        owner = f" of adversary {number}" if len(here) > 1 else ""
+        texts += [f"other content of the {_SETS[name]}{owner}" for name in _SETS if one[name] != other[name]]
     settings = [
         (name, value, found["settings"].get(name))
         for name, value in run["settings"].items()
         if value != found["settings"].get(name)
     ]
-    settings += [(name, run[name], found.get(name)) for name in ("seed", "version") if run[name] != found.get(name)]
+    others = ("combination", "seed", "version") if len(here) == len(there) else ("seed", "version")
+    settings += [(name, run.get(name), found.get(name)) for name in others if run.get(name) != found.get(name)]
     return texts + [f"{name} {value} here and {other} there" for name, value, other in settings]
 
 

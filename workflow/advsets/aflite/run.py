@@ -1,4 +1,4 @@
-"""Filter two Parquet files of embeddings, resuming at the last whole round.
+"""Filter two Parquet files of embeddings, or those of several adversaries, resuming at the last whole round.
 
 Inputs and settings are checked before anything is made. Rounds are kept in `<out>/.rounds/` as
 nodes of a chain until the tables are written; a finished run has nothing to do, and a folder
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import polars as pl
 
 from advsets.aflite.chain import node_file, read_record
 from advsets.aflite.compute import resolve_device, thread_limit
-from advsets.aflite.data import FilterData, load
+from advsets.aflite.data import FilterData
+from advsets.aflite.members import Files, load_members
 from advsets.aflite.nodes import collect_nodes, start_record, write_node
 from advsets.aflite.outfolder import (
     LABELS_FILE,
@@ -31,7 +33,7 @@ from advsets.aflite.outfolder import (
     rounds_folder,
 )
 from advsets.aflite.rounds import run_rounds, start_state
-from advsets.aflite.settings import Counts, FilterSettings
+from advsets.aflite.settings import MEAN, Counts, FilterSettings, check_combination
 from advsets.aflite.state import FilterState
 from advsets.errors import UserError, describe_os_error
 from advsets.io import read_table, write_json, write_table
@@ -40,11 +42,12 @@ Say = Callable[[str], None]
 
 
 def filter_files(
-    train: Path,
-    evaluation: Path | None,
+    train: Files,
+    evaluation: Files | None,
     out: Path,
     settings: FilterSettings,
     *,
+    combination: str = MEAN,
     seed: int = 0,
     threads: int | None = None,
     device: str = "auto",
@@ -55,12 +58,15 @@ def filter_files(
 
     Parameters
     ----------
-    train, evaluation : Path
-        Parquet files of embeddings; without an evaluation set this is standard AFLite.
+    train, evaluation : Path or sequence of Path
+        Parquet files of embeddings, of one adversary or of several in the same order, whose rows are
+        joined by `example_id`; without an evaluation set this is standard AFLite.
     out : Path
         Folder for `retained.parquet`, `retained_train.parquet`, `round_scores.parquet`,
         `rounds.parquet`, `evaluation_labels.parquet` and `settings.json`.
     settings : FilterSettings
+    combination : {"mean", "minimum"}
+        How the scores of several adversaries become one, see `advsets.aflite.ensemble`.
     seed : int
         Key of the draws.
     threads : int, optional
@@ -82,9 +88,18 @@ def filter_files(
     try:
         with thread_limit(threads):
             place = resolve_device(device)
-            run = describe_run(train, evaluation, settings, seed)
+            check_combination(combination)
+            run = describe_run(train, evaluation, settings, seed, combination)
+            read = partial(
+                load_members,
+                train,
+                evaluation,
+                standardise=settings.standardise,
+                use_groups=settings.use_groups,
+                combination=combination,
+            )
             try:
-                _filter(train, evaluation, out, settings, run, place, overwrite, say)
+                _filter(read, out, settings, run, place, overwrite, say)
             except KeyboardInterrupt:
                 if done := last_round(out, run):
                     raise KeyboardInterrupt(f"the same command goes on after round {done}") from None
@@ -96,8 +111,7 @@ def filter_files(
 
 
 def _filter(
-    train: Path,
-    evaluation: Path | None,
+    read: Callable[[], FilterData],
     out: Path,
     settings: FilterSettings,
     run: dict[str, Any],
@@ -110,7 +124,7 @@ def _filter(
             pass
     if _has_nothing_to_do(out, run, overwrite, say):
         return
-    data = load(train, evaluation, standardise=settings.standardise, use_groups=settings.use_groups)
+    data = read()
     counts = settings.resolve(len(data.train.ids), len(data.evaluation.ids))
     start = start_state(data, counts)
     with made_folder(out), lock(out):
@@ -168,7 +182,7 @@ def _finish(out: Path, data: FilterData, nodes: list[Path], record: dict[str, An
     frame = pl.DataFrame({"example_id": data.evaluation.ids, "label": labels}, schema=schema)
     write_table(frame, out / LABELS_FILE, "evaluation_labels")
     last = read_record(nodes[-1])
-    kept = {name: last[name] for name in ("counts", "stop_reason", "standardisation")}
+    kept = {name: last[name] for name in ("counts", "stop_reason", "standardisation", "members") if name in last}
     tables = describe_tables(out)
     write_json(out / SETTINGS_FILE, {**record, **kept, "n_rounds": last["filtering_round"], "tables": tables})
 

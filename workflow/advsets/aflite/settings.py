@@ -21,6 +21,10 @@ from advsets.errors import UserError, allowed
 MORE_THAN = "more_than"
 AT_LEAST = "at_least"
 COMPARISONS = (MORE_THAN, AT_LEAST)
+MEAN = "mean"
+MINIMUM = "minimum"
+COMBINATIONS = (MEAN, MINIMUM)
+"""How scores of several adversaries become one, see `advsets.aflite.ensemble`."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,11 @@ class FilterSettings:
                 f" allowed: below {n_evaluation}; lower it"
             )
         return target
+
+
+def check_combination(combination: str) -> None:
+    """Raise `UserError` for what is no combination of adversaries."""
+    _check(combination in COMBINATIONS, "combination", combination, allowed(COMBINATIONS))
 
 
 def as_fraction(value: float) -> Fraction:

@@ -107,8 +107,8 @@ NAME = "letters, digits, `_`, `.` and `-`, the first a letter or digit"
 BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     "unknown key": (
         change("run.filtr", {}),
-        "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, prediction_tables, datasets,"
-        " adversaries, evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, ensembles,"
+        "configuration: unknown key 'filtr'; allowed: run, seed, dataset_tables, model_tables, prediction_tables,"
+        " datasets, adversaries, evaluated_models, fine_tuning_seeds, split, fine_tune, embed, filter, ensembles,"
         " leave_one_family_out, sensitivity, collections, question_answering, evaluate, figures, device, cluster,"
         " cost, threads; did you mean 'filter'?",
     ),
@@ -629,7 +629,8 @@ class TestFigures:
 
     def load(self, folder: Path, figures: list[str] | None, rows: dict[str, Any]) -> dict[str, Any]:
         (folder / "figures.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
-        run = {"figures": figures, "datasets": ["pairs"], "collections": {}}
+        collected = {"datasets": {}, "models": {}, "imported": {}}
+        run = {"figures": figures, "datasets": ["pairs"], "collections": {}, "collected_rows": collected}
         return config.load_figures(run, folder / "figures.yaml")
 
     def test_null_asks_for_all_and_a_list_for_its_own(self, tmp_path: Path) -> None:
@@ -641,7 +642,7 @@ class TestFigures:
         ("figures", "row", "expected"),
         [
             (["thre"], {}, "figures: no row 'thre' in F; allowed: one, three, two; did you mean 'three'?"),
-            (None, {"table": ["accuracy"]}, "F: three: unknown key 'table'; allowed: tables, study, caption, category;"),
+            (None, {"table": ["accuracy"]}, "F: three: unknown key 'table'; allowed: tables, study, caption,"),
             (None, {"tables": ["acuracy"]}, "F: three.tables: no table 'acuracy'; allowed: "),
             (None, {"tables": []}, "F: three.tables: found []; allowed: at least 1 entries ("),
             (None, {"caption": 3}, "F: three.caption: found 3; allowed: type string ("),

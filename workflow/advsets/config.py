@@ -6,8 +6,6 @@ Schemas in `workflow/schemas/` hold every key, type and default; unknown keys ar
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -208,28 +206,22 @@ def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml"
                     f"{path}: {name}.tables: no table {table!r}; allowed: {allowed(TABLES, 40)}"
                     f"{did_you_mean(table, TABLES)}"
                 )
-    done = {"filtering": bool(config["datasets"]), "collection": bool(config["collections"])}
-    possible = {name: row for name, row in rows.items() if done[row["study"]]}
+    questions = [row for row in config["collected_rows"]["datasets"].values() if row["task"] == EXTRACTIVE_QA]
+    done = {
+        "filtering": (config["datasets"], "`datasets`"),
+        "collection": (config["collections"], "`collections`"),
+        "questions": (questions, "collection of questions"),
+    }
+    possible = {name: row for name, row in rows.items() if done[row["study"]][0]}
     asked = list(possible) if config["figures"] is None else config["figures"]
     for name in asked:
         if name in rows and name not in possible:
-            key = "datasets" if rows[name]["study"] == "filtering" else "collections"
+            missing = done[rows[name]["study"]][1]
             raise UserError(
-                f"figures: {name!r} shows {rows[name]['study']}, but the run has no `{key}`; allowed:"
-                f" {allowed(possible, 20)}; remove it, or add `{key}`"
+                f"figures: {name!r} cannot be drawn, as the run has no {missing}; allowed: {allowed(possible, 20)};"
+                f" remove it, or add {missing}"
             )
     return _pick(asked, rows, "figures", [str(path)])
-
-
-def local_path(text: str, where: str) -> Path:
-    """Absolute path with environment variables and `~` expanded; an unset variable raises `UserError`."""
-    expanded = os.path.expandvars(text)
-    unset = re.findall(r"\$\{?(\w+)\}?", expanded)
-    if unset:
-        raise UserError(
-            f"{where}: {text}: the environment variable {unset[0]} is not set; set it to the folder of the data"
-        )
-    return Path(expanded).expanduser().absolute()
 
 
 def write_run_config(config: dict[str, Any], folder: Path) -> None:

@@ -224,6 +224,17 @@ def check_file(path: str | os.PathLike[str], wanted: str) -> None:
         raise UserError(f"{path}: it is a pipe or device, not a file; give the path of {wanted}")
 
 
+def local_path(text: str, where: str) -> Path:
+    """Absolute path with environment variables and `~` expanded; an unset variable raises `UserError`."""
+    expanded = os.path.expandvars(text)
+    unset = re.findall(r"\$\{?(\w+)\}?", expanded)
+    if unset:
+        raise UserError(
+            f"{where}: {text}: the environment variable {unset[0]} is not set; set it to the folder of the data"
+        )
+    return Path(expanded).expanduser().absolute()
+
+
 def readable(path: str | os.PathLike[str]) -> str:
     """Name of a file as text for tables and records: read as UTF-8 in any locale, other bytes as escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

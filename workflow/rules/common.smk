@@ -11,6 +11,7 @@ from advsets import variants
 from advsets.code import code_version
 from advsets.aflite.settings import FilterSettings
 from advsets.errors import UserError, describe_os_error
+from advsets.registry import EXTRACTIVE_QA
 
 try:
     settings.check_config_files(workflow.configfiles)
@@ -33,9 +34,14 @@ except OSError as error:
 DOWNLOADS = "results/downloads"
 CHAIN = f"{RUN}/aflite/{{dataset}}/{{adversary}}/seed{{seed}}"
 DATASETS = config["dataset_rows"]
+COLLECTED_DATASETS = config["collected_rows"]["datasets"]
+ALL_DATASETS = settings.all_datasets(config)
 MODELS = config["model_rows"]
-DATASETS_READ = {name: settings.without_display(row) for name, row in DATASETS.items()}
-MODELS_READ = {name: settings.without_display(row) for name, row in MODELS.items()}
+ALL_MODELS = settings.all_models(config)
+DATASETS_READ = {n: settings.without_display(row) for n, row in ALL_DATASETS.items()}
+MODELS_READ = {n: settings.without_display(row) for n, row in ALL_MODELS.items()}
+QUESTION_SETS = [n for n, row in ALL_DATASETS.items() if row["task"] == EXTRACTIVE_QA]
+EXAMPLE_SETS = [n for n in ALL_DATASETS if n not in QUESTION_SETS]
 SEEDS = config["fine_tuning_seeds"]
 ENV = "../../envs/advsets.yaml"
 CLASSIFIER = [
@@ -61,8 +67,8 @@ def either(names):
 
 
 wildcard_constraints:
-    dataset=either(DATASETS),
-    model=either(MODELS),
+    dataset=either(ALL_DATASETS),
+    model=either(ALL_MODELS),
     adversary=either([*config["adversaries"], *ENSEMBLES]),
     evaluated_model=either(config["evaluated_models"]),
     role="adversary|evaluated_model",
@@ -76,11 +82,13 @@ wildcard_constraints:
 
 def source_files(wildcards):
     """Local files that a data set is read from, so that an edit of one is noticed."""
-    more = DATASETS[wildcards.dataset]["more_annotators"] or {"source": {"kind": None}}
+    more = ALL_DATASETS[wildcards.dataset]["more_annotators"] or {
+        "source": {"kind": None}
+    }
     keys = ("train", "evaluation", "train_labels", "evaluation_labels", "file")
     named = [
         source[key]
-        for source in (DATASETS[wildcards.dataset]["source"], more["source"])
+        for source in (ALL_DATASETS[wildcards.dataset]["source"], more["source"])
         for key in keys
         if source["kind"] == "file" and source.get(key)
     ]
@@ -117,7 +125,7 @@ def tuning_of(dataset, model):
 
 def gpus_of(model):
     """GPUs of one job of a model."""
-    return GPU * MODELS[model]["gpus"]
+    return GPU * ALL_MODELS[model]["gpus"]
 
 
 def chain_nodes(wildcards):
@@ -126,14 +134,20 @@ def chain_nodes(wildcards):
     return [f"{CHAIN}/nodes/{n:03d}.json".format(**wildcards) for n in numbers]
 
 
+def members_of(wildcards):
+    """Members of an ensemble, or the one adversary."""
+    return ENSEMBLES.get(wildcards.adversary, {"members": [wildcards.adversary]})[
+        "members"
+    ]
+
+
 def members_embeddings(wildcards):
     """Embeddings of an adversary, or of each member of an ensemble, by split."""
-    members = ENSEMBLES.get(wildcards.adversary, {"members": [wildcards.adversary]})
     return {
         split: expand(
             f"{RUN}/embeddings/{{dataset}}/{{member}}/seed{{seed}}/{split}.parquet",
             dataset=wildcards.dataset,
-            member=members["members"],
+            member=members_of(wildcards),
             seed=wildcards.seed,
         )
         for split in ("train", "evaluation")
@@ -196,8 +210,17 @@ def agreement_params(wildcards):
     return {**evaluation_params(wildcards), "model_runs": []}
 
 
-def figure_tables(tables):
+def ensemble_agreement_params(wildcards):
+    """The same of ensembles instead of single adversaries."""
+    runs = runs_of(ENSEMBLES, "adversary")
+    return {**agreement_params(wildcards), "adversary_runs": runs}
+
+
+def figure_tables(row):
     """Input files of one figure, by table name."""
+    tables = row["tables"]
+    if row["study"] != "filtering":
+        return {table: collected_tables(table) for table in tables}
     filter_tables = {"rounds", "round_scores", "retained"}
     return {
         table: (
@@ -221,6 +244,7 @@ def final_files():
     sets = expand(
         f"{RUN}/filtered/{{dataset}}/{{adversary}}",
         dataset=DATASETS,
-        adversary=config["adversaries"],
+        adversary=[*config["adversaries"], *ENSEMBLES],
     )
-    return [f"{RUN}/evaluation/findings.md", *figures, *sets]
+    findings = [f"{RUN}/evaluation/findings.md"] if DATASETS else []
+    return [*findings, *figures, *sets, *collected_files()]

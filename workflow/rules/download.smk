@@ -42,8 +42,8 @@ rule fetch_model:
 
 rule fetch:
     input:
-        expand(f"{DOWNLOADS}/datasets/{{dataset}}/source.json", dataset=DATASETS),
-        expand(f"{DOWNLOADS}/models/{{model}}/model.json", model=MODELS),
+        expand(f"{DOWNLOADS}/datasets/{{dataset}}/source.json", dataset=ALL_DATASETS),
+        expand(f"{DOWNLOADS}/models/{{model}}/model.json", model=ALL_MODELS),
     message:
         "Everything that run {config[run]} needs from the network is here."
 
@@ -60,6 +60,8 @@ rule prepare_dataset:
         f"{RUN}/logs/prepare_dataset/{{dataset}}.log",
     benchmark:
         f"{RUN}/benchmarks/prepare_dataset/{{dataset}}.tsv"
+    wildcard_constraints:
+        dataset=either(EXAMPLE_SETS),
     conda:
         ENV
     resources:

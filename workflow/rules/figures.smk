@@ -7,7 +7,7 @@ for figure, row in FIGURES.items():
         name:
             f"draw_{figure}"
         input:
-            **figure_tables(row["tables"]),
+            **figure_tables(row),
         output:
             pdf=f"{RUN}/figures/{figure}.pdf",
             png=report(
@@ -30,8 +30,9 @@ for figure, row in FIGURES.items():
             together=1,
         params:
             figure=figure,
-            dataset_rows=DATASETS,
-            model_rows=MODELS,
+            dataset_rows=figure_datasets(row),
+            model_rows=figure_models(row),
+            collected=figure_collections(row),
             adversary_runs=runs_of(config["adversaries"], "adversary"),
             thresholds={d: FILTERS[d]["threshold"] for d in DATASETS},
             code=code_version(*(f"figures/{name}.py" for name in (figure, *DRAWING))),

@@ -16,13 +16,15 @@ def main() -> None:
         from advsets.figures.context import FigureContext
         from advsets.figures.inputs import read_tables
         from advsets.figures.registry import draw, save
-        from advsets.registry import DatasetRow, ModelRow
+        from advsets.registry import DatasetRow, ImportedModel, ModelRow
 
         params = snakemake.params
         context = FigureContext.from_rows(
             [DatasetRow.from_config(name, row) for name, row in params.dataset_rows.items()],
             [ModelRow.from_config(name, row) for name, row in params.model_rows.items()],
             params.thresholds,
+            imported=[ImportedModel.from_config(n, row) for n, row in params.collected["imported"].items()],
+            collections=params.collected["collections"],
         )
         paths = {name: [files] if isinstance(files, str) else list(files) for name, files in snakemake.input.items()}
         tables = read_tables(paths, list(params.dataset_rows), params.adversary_runs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from advsets.config import local_path
 from advsets.datasets.checksums import content_sha256
 from advsets.datasets.members import named, read_members
 from advsets.datasets.raw import RawTable
@@ -13,6 +12,7 @@ from advsets.datasets.record import RECORD, describe_file
 from advsets.datasets.saved import is_saved, read_saved, saved_splits
 from advsets.datasets.tabular import read_rows
 from advsets.errors import UserError, allowed
+from advsets.io import local_path
 from advsets.registry import DatasetRow
 
 REUSABLE = False

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from advsets.datasets.checksums import folder_sha256
-from advsets.config import local_path
 from advsets.datasets.members import SPLITS, named, read_members
 from advsets.datasets.raw import RawTable
 from advsets.datasets.record import describe_file
 from advsets.datasets.tabular import read_rows
 from advsets.errors import UserError, allowed, reason
-from advsets.io import atomic_path
+from advsets.io import atomic_path, local_path
 from advsets.registry import DatasetRow
 
 REUSABLE = True

@@ -144,6 +144,31 @@ rule evaluate_agreement:
         "../scripts/evaluate.py"
 
 
+rule evaluate_ensemble_agreement:
+    input:
+        examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",
+        retained=lambda wildcards: ensembles_of(wildcards.dataset),
+    output:
+        agreement=f"{EVALUATION}/ensembles/agreement.parquet",
+    log:
+        f"{RUN}/logs/evaluate_ensemble_agreement/{{dataset}}.log",
+    benchmark:
+        f"{RUN}/benchmarks/evaluate_ensemble_agreement/{{dataset}}.tsv"
+    group:
+        "sets"
+    conda:
+        ENV
+    resources:
+        **step_resources("evaluate"),
+    params:
+        study=ensemble_agreement_params,
+        code=code_version("evaluation", "stats"),
+    message:
+        "Comparing annotator agreement of what ensembles keep of {wildcards.dataset}"
+    script:
+        "../scripts/evaluate.py"
+
+
 rule write_findings:
     input:
         expand(f"{EVALUATION}/findings.parquet", dataset=DATASETS),

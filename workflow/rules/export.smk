@@ -1,14 +1,33 @@
-# Needs: examples and the retained mask of an adversary's first seed. Gives: the filtered set as
-# a folder that `datasets.load_dataset` reads, with a card.
+# Needs: examples and the retained mask of the first seed of an adversary, or of an ensemble of
+# adversaries. Gives: the filtered set as a folder that `datasets.load_dataset` reads, with a card.
+
+
+def agreement_of(wildcards):
+    """Table of annotator agreement that has rows of this adversary, or of this ensemble."""
+    folder = "ensembles/" if wildcards.adversary in ENSEMBLES else ""
+    return f"{RUN}/evaluation/{{dataset}}/{folder}agreement.parquet"
+
+
+def weights_of(wildcards):
+    """Records of where the weights of an adversary, or of each member of an ensemble, came from."""
+    return [f"{DOWNLOADS}/models/{m}/model.json" for m in members_of(wildcards)]
+
+
+def members_tuning(wildcards):
+    """Fine-tuning settings by member, but for those that change nothing."""
+    return {
+        member: settings.without_memory(tuning_of(wildcards.dataset, member))
+        for member in members_of(wildcards)
+    }
 
 
 rule export_set:
     input:
         examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",
-        retained=f"{RUN}/aflite/{{dataset}}/{{adversary}}/seed{SEEDS['adversary'][0]}/retained.parquet",
-        agreement=f"{RUN}/evaluation/{{dataset}}/agreement.parquet",
+        retained=f"{RUN}/aflite/{{dataset}}/{{adversary}}/seed{FIRST_SEED}/retained.parquet",
+        agreement=agreement_of,
         source=f"{DOWNLOADS}/datasets/{{dataset}}/source.json",
-        weights=f"{DOWNLOADS}/models/{{adversary}}/model.json",
+        weights=weights_of,
     output:
         folder=directory(f"{RUN}/filtered/{{dataset}}/{{adversary}}"),
     log:
@@ -24,15 +43,14 @@ rule export_set:
         together=1,
     params:
         dataset_row=lambda wildcards: DATASETS[wildcards.dataset],
-        model_row=lambda wildcards: MODELS[wildcards.adversary],
+        model_rows=lambda wildcards: {m: MODELS[m] for m in members_of(wildcards)},
+        combination=combination_of,
+        fine_tune=members_tuning,
         settings=lambda wildcards: {
             "seed": config["seed"],
-            "adversary_seed": SEEDS["adversary"][0],
+            "adversary_seed": FIRST_SEED,
             "adversary_fraction": config["split"]["adversary_fraction"],
             "filter": FILTERS[wildcards.dataset],
-            "fine_tune": settings.without_memory(
-                tuning_of(wildcards.dataset, wildcards.adversary)
-            ),
         },
         code=code_version("export"),
     message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ NLI = {
     "homepage": "https://example.org/data?x=1#top",
     "language": "en",
     "more_annotators": None,
+    "model_in_the_loop": None,
+    "questions": {},
     "filter": {},
     "fine_tune": {},
 }
@@ -58,8 +61,8 @@ SETTINGS = {
         "min_retained": None,
         "one_shot": False,
     },
-    "fine_tune": {"learning_rate": 2e-05, "epochs": 3},
 }
+FINE_TUNE = {"learning_rate": 2e-05, "epochs": 3}
 PROVENANCE = {
     "dataset": {
         "kind": "file",
@@ -204,6 +207,7 @@ def made(tmp_path, dataset_row, model_row):
         out: Path = tmp_path / "filtered" / "nli" / "mini",
         **changes: Any,
     ) -> Path:
+        from advsets.export.adversary import Adversary, Member
         from advsets.export.folder import export_set
 
         examples = nli_examples() if examples is None else examples
@@ -211,19 +215,38 @@ def made(tmp_path, dataset_row, model_row):
         write_table(decisions(examples) if mask is None else mask, tmp_path / "mask.parquet", "retained")
         if agreement is not None:
             write_table(agreement, tmp_path / "agreement.parquet", "agreement")
+        provenance = changes.get("provenance", PROVENANCE)
+        member = Member(changes.get("model", model_row()), FINE_TUNE, provenance.get("model", {}))
         export_set(
             dataset_row() if row is None else row,
-            changes.get("model", model_row()),
+            changes.get("adversary", Adversary("mini", (member,))),
             tmp_path / "examples.parquet",
             tmp_path / "mask.parquet",
             None if agreement is None else tmp_path / "agreement.parquet",
             changes.get("settings", SETTINGS),
-            changes.get("provenance", PROVENANCE),
+            provenance["dataset"],
             out,
         )
         return out
 
     return make
+
+
+@pytest.fixture
+def ensemble(model_row):
+    """`ensemble(combination)`: two models of two families that filtered together."""
+
+    def build(combination: str = "mean") -> Any:
+        from advsets.export.adversary import Adversary, Member
+
+        other = model_row(title="Other | model", family="other", pooling="first", source={"kind": "path", "path": "/x"})
+        members = (
+            Member(model_row(), FINE_TUNE, PROVENANCE["model"]),
+            Member(dataclasses.replace(other, name="other"), {"learning_rate": 1e-05, "warmup": 0.1}, {"sha256": "ef"}),
+        )
+        return Adversary("both", members, combination)
+
+    return build
 
 
 @pytest.fixture

@@ -119,3 +119,63 @@ def test_tables_survive_odd_titles(made, model_row) -> None:
     text = text_of(made(model=model_row(objective="a | b\nc")))
     assert "| pretraining objective | a \\| b c |" in text
     assert text.count("\n---\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("combination", "meaning"),
+    [
+        ("mean", "the classifiers on all of their representations count alike"),
+        ("minimum", "predictability is that by the adversary whose classifiers predict the example worst"),
+    ],
+)
+def test_the_card_of_an_ensemble_states_members_and_combination(
+    made, synthetic, ensemble, combination, meaning
+) -> None:
+    agreement = synthetic["agreement"](adversary="both")
+    out = made(adversary=ensemble(combination), agreement=agreement)
+    text = text_of(out)
+    prose = " ".join(text.replace("> ", "").split())
+    assert DatasetCard.load(out / "README.md").data.pretty_name == "Inference | test, filtered by the ensemble both"
+    for wanted in (
+        "representations of 2 adversaries (*Mini: 'small' model* and *Other | model*; together the ensemble `both`,"
+        f" by the {combination} of their scores)",
+        "It was built against Mini: 'small' model and Other | model.",
+        "the same base models, and to a lesser degree models of the same families (mini, other)",
+        "any adversary's own accuracy",
+        "## Adversaries",
+        "|  | Mini: 'small' model | Other \\| model |",
+        "| name | mini | other |",
+        "| representation | mean of tokens | first token |",
+        "| source: repo | org/mini | – |",
+        "| setting | Mini: 'small' model | Other \\| model |",
+        "| seed | 0 | 0 |",
+        "| learning_rate | 2e-05 | 1e-05 |",
+        "| epochs | 3 | – |",
+        "| warmup | – | 0.1 |",
+        "| adversaries | mini, other |",
+        f"| combination | {combination} |",
+        "| threshold | 0.75 |",
+        f"With the combination `{combination}` {meaning}",
+        "| agreement with the gold label | all | 0.800 (0.750 to 0.850, n = 23) | 0.700 (0.650 to 0.750, n = 23) |",
+    ):
+        assert wanted in text or wanted in prose, wanted
+    assert "/x" not in text and "/home/" not in text
+
+
+def test_one_adversary_alone_has_no_combination(made) -> None:
+    text = text_of(made())
+    assert "## Adversary\n" in text and "combination" not in text and "ensemble" not in text
+
+
+def test_an_ensemble_that_one_member_is_left_of_is_told_like_it(made, ensemble) -> None:
+    from advsets.export.adversary import Adversary
+
+    one = Adversary("without_other", ensemble().members[:1])
+    assert text_of(made(adversary=one)) == text_of(made())
+
+
+def test_agreement_of_the_ensemble_itself(made, synthetic, ensemble) -> None:
+    from advsets.errors import UserError
+
+    with pytest.raises(UserError, match="no rows of adversary 'both', seed 0; found: mini"):
+        made(adversary=ensemble(), agreement=synthetic["agreement"]())

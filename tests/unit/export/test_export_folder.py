@@ -86,6 +86,17 @@ def test_masks_and_labels_for_own_predictions(made, synthetic) -> None:
     ]
 
 
+def test_the_set_of_an_ensemble_loads(made, load, synthetic, ensemble, tmp_path) -> None:
+    examples = synthetic["nli"]()
+    out = made(examples=examples, adversary=ensemble(), out=tmp_path / "filtered" / "nli" / "both")
+    rows = load(out)["validation"]
+    kept = synthetic["decisions"](examples).filter("retained")["example_id"].sort()
+    assert list(rows["example_id"]) == kept.to_list()
+    alone = made(examples=examples)
+    for name in ("data/validation-00000-of-00001.parquet", "retained.parquet", "evaluation_labels.parquet"):
+        assert filecmp.cmp(out / name, alone / name, shallow=False), "the card alone tells how a set was made"
+
+
 def shuffled(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.sample(fraction=1, shuffle=True, seed=3)
 
@@ -147,10 +158,10 @@ def test_agreement_of_another_run(made, synthetic) -> None:
         made(agreement=synthetic["agreement"](adversary="other"))
 
 
-def test_missing_file_names_it(made, tmp_path, dataset_row, model_row) -> None:
+def test_missing_file_names_it(made, tmp_path, dataset_row, ensemble) -> None:
     out = tmp_path / "x"
     with pytest.raises(UserError, match=r"absent.parquet: no such file"):
         folder_module.export_set(
-            dataset_row(), model_row(), Path(tmp_path / "absent.parquet"), tmp_path / "m", None, {}, {}, out
+            dataset_row(), ensemble(), Path(tmp_path / "absent.parquet"), tmp_path / "m", None, {}, {}, out
         )
     assert not out.exists()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 import yaml
 
-from advsets.registry import DatasetRow, ModelRow
+from advsets.export.adversary import COMBINATIONS, Adversary, listed, side_by_side, source_record
+from advsets.registry import DatasetRow
 from advsets.tables import TABLES
 
 _HUB_LICENCES = frozenset(
@@ -32,21 +31,22 @@ class CardFacts:
     """What the card is written from.
 
     `rows` is the full evaluation set with the filter's decisions, `columns` those of the data
-    file, `agreement` the rows of this adversary and seed (None: not measured).
+    file, `agreement` the rows of this adversary and seed (None: not measured), `source` the record
+    of the fetched data set (source.json).
     """
 
     dataset: DatasetRow
-    adversary: ModelRow
+    adversary: Adversary
     label_names: Sequence[str]
     rows: pl.DataFrame
     columns: Sequence[str]
     agreement: pl.DataFrame | None
     settings: dict[str, Any]
-    provenance: dict[str, Any]
+    source: dict[str, Any]
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.title}, filtered by {self.adversary.title or self.adversary.name}"
+        return f"{self.dataset.title}, filtered by {self.adversary.title}"
 
 
 def card_text(facts: CardFacts) -> str:
@@ -81,25 +81,42 @@ def _licence(licence: str) -> dict[str, str]:
 
 
 def _opening(facts: CardFacts) -> str:
-    adversary = facts.adversary.title or facts.adversary.name
     kept, total = int(facts.rows["retained"].sum()), len(facts.rows)
     what = _filled(
         f"A harder evaluation set, made by adversarial filtering (AFLite): of the {total:,} examples of the"
-        f" evaluation set of *{facts.dataset.title}*, the {kept:,} are kept that linear classifiers on the"
-        f" representation of the adversary, *{adversary}*, do not predict reliably."
-    )
-    warning = _filled(
-        f"**This set is not fair to every model.** It was built against {adversary}. Models fine-tuned from"
-        f" the same base model, and to a lesser degree models of the same family ({facts.adversary.family}),"
-        " are at a disadvantage on it: their accuracy here understates them. Do not rank them against other"
-        " models on this set, and do not use the adversary's own accuracy as a measure of its difficulty."
-        " Filtering also **oversamples examples on which annotators agree little**, so errors here may be"
-        " contested labels; see the agreement before and after below. Report accuracy on the full"
-        " evaluation set, and on random subsets of the same size, beside accuracy on this one.",
-        "> ",
+        f" evaluation set of *{facts.dataset.title}*, the {kept:,} are kept that linear classifiers on"
+        f" {_representations(facts.adversary)} do not predict reliably."
     )
     empty = "" if kept else f"{_filled(_EMPTY, '> ')}\n>\n"
-    return f"# {facts.title}\n\n{what}\n\n> [!WARNING]\n{empty}{warning}"
+    return f"# {facts.title}\n\n{what}\n\n> [!WARNING]\n{empty}{_filled(_warning(facts.adversary), '> ')}"
+
+
+def _representations(adversary: Adversary) -> str:
+    if not adversary.is_ensemble:
+        return f"the representation of the adversary, {adversary.emphasised},"
+    return (
+        f"the representations of {len(adversary.members)} adversaries ({adversary.emphasised}; together the ensemble"
+        f" `{adversary.name}`, by the {adversary.combination} of their scores)"
+    )
+
+
+def _warning(adversary: Adversary) -> str:
+    several = adversary.is_ensemble
+    built = listed(member.title for member in adversary.members)
+    return (
+        f"**This set is not fair to every model.** It was built against {built}. Models fine-tuned from"
+        f" the same base {'models' if several else 'model'}, and to a lesser degree models of the same"
+        f" {'families' if several else 'family'} ({adversary.families}),"
+        " are at a disadvantage on it: their accuracy here understates them. Do not rank them against other"
+        f" models on this set, and do not use {_own_accuracy(several)} as a measure of its difficulty."
+        " Filtering also **oversamples examples on which annotators agree little**, so errors here may be"
+        " contested labels; see the agreement before and after below. Report accuracy on the full"
+        " evaluation set, and on random subsets of the same size, beside accuracy on this one."
+    )
+
+
+def _own_accuracy(several: bool) -> str:
+    return "any adversary's own accuracy" if several else "the adversary's own accuracy"
 
 
 def _filled(text: str, prefix: str = "") -> str:
@@ -185,31 +202,22 @@ def _measured(rows: pl.DataFrame, mean: str, low: str | None, high: str | None, 
 
 
 def _adversary(facts: CardFacts) -> str:
-    model = facts.adversary
-    described = {
-        "name": model.name,
-        "family": model.family,
-        "pretraining objective": model.objective,
-        "parameters (millions)": model.parameters_m,
-        "encoder layers kept": "all" if model.n_layers is None else model.n_layers,
-        "random start": model.random_init,
-        "frozen": model.freeze,
-        "representation": f"{model.pooling} token" if model.pooling != "mean" else "mean of tokens",
-        "licence": model.licence,
-        **_record(facts.provenance.get("model", {}), "source"),
-    }
-    return f"""## Adversary
+    members, several = facts.adversary.members, facts.adversary.is_ensemble
+    header = [_cell(member.title) for member in members] if several else ["value"]
+    common = {key: value for key, value in facts.settings.items() if key != "filter"}
+    tuning = side_by_side([{**common, **member.fine_tune} for member in members])
+    return f"""## {"Adversaries" if several else "Adversary"}
 
-{_table(["", "value"], described.items())}
+{_table(["", *header], side_by_side([member.described() for member in members]))}
 
-Fine-tuned on the share of the training rows that was kept out of filtering, with these settings:
+{_tuned(several)}
 
-{_table(["setting", "value"], _fine_tuning(facts).items())}"""
+{_table(["setting", *header], tuning)}"""
 
 
-def _fine_tuning(facts: CardFacts) -> dict[str, Any]:
-    other = {k: v for k, v in facts.settings.items() if k not in ("filter", "fine_tune")}
-    return {**other, **facts.settings.get("fine_tune", {})}
+def _tuned(several: bool) -> str:
+    each = "Each fine-tuned" if several else "Fine-tuned"
+    return f"{each} on the share of the training rows that was kept out of filtering, with these settings:"
 
 
 def _filter(facts: CardFacts) -> str:
@@ -221,8 +229,27 @@ evaluation row is removed when the share of them that is right passes `threshold
 `target_size`: the rows predicted best go until that many are left). `train_size`, `slice_size` and
 `min_retained` below 1 are shares of the training rows, from 1 up counts; none for `min_retained`
 means `train_size` / 0.8.
+{_combined(facts.adversary)}
+{_table(["parameter", "value"], _filter_settings(facts).items())}"""
 
-{_table(["parameter", "value"], facts.settings.get("filter", {}).items())}"""
+
+def _combined(adversary: Adversary) -> str:
+    """Paragraph on how the scores of several adversaries became one."""
+    if not adversary.is_ensemble:
+        return ""
+    text = (
+        f"Of each adversary there are `n_partitions` classifiers, on the same subsets. With the combination"
+        f" `{adversary.combination}` {COMBINATIONS[adversary.combination]}."
+    )
+    return f"\n{_filled(text)}\n"
+
+
+def _filter_settings(facts: CardFacts) -> dict[str, Any]:
+    adversary, settings = facts.adversary, facts.settings.get("filter", {})
+    if not adversary.is_ensemble:
+        return settings
+    names = ", ".join(member.model.name for member in adversary.members)
+    return {"adversaries": names, "combination": adversary.combination, **settings}
 
 
 def _source(facts: CardFacts) -> str:
@@ -231,7 +258,7 @@ def _source(facts: CardFacts) -> str:
         "homepage": row.homepage or "not stated",
         "licence": row.licence,
         "language": row.language,
-        **_record(facts.provenance.get("dataset", {}), "requested"),
+        **source_record(facts.source, "requested"),
     }
     citation = f"\n~~~~\n{row.citation.strip()}\n~~~~\n" if row.citation.strip() else "\nNo citation is given.\n"
     return f"""## Source data
@@ -253,28 +280,6 @@ def _column_meanings(facts: CardFacts) -> str:
     return f"""## Columns
 
 {_table(["column", "meaning"], rows)}{note}"""
-
-
-def _record(record: dict[str, Any], requested: str) -> dict[str, Any]:
-    """Where something came from, without paths of the machine that fetched it."""
-    asked = record.get(requested, {})
-    known = {key: record[key] for key in ("commit", "revision", "sha256") if record.get(key)}
-    files = record.get("files", [])
-    listed = [f"{PurePath(f['name']).name} ({f['sha256']})" for f in files] if isinstance(files, list) else []
-    shown = {
-        f"source: {key}": _public(key, value) for key, value in {**asked, **known}.items() if value not in (None, {})
-    }
-    return {**shown, **({"files (sha256)": "; ".join(listed)} if listed else {})}
-
-
-def _public(key: str, value: Any) -> Any:
-    """Value without credentials in addresses and without folders of local files."""
-    if key == "url":
-        parts = urlsplit(str(value))
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
-    if isinstance(value, str) and PurePath(value).is_absolute():
-        return PurePath(value).name
-    return value
 
 
 def _table(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from advsets.errors import UserError, allowed
+from advsets.export.adversary import Adversary
 from advsets.export.card import CardFacts, card_text
 from advsets.io import read_table, write_table, write_text
-from advsets.registry import DatasetRow, ModelRow
+from advsets.registry import DatasetRow
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -38,12 +39,12 @@ _IN_ORDER = (
 
 def export_set(
     dataset: DatasetRow,
-    adversary: ModelRow,
+    adversary: Adversary,
     examples: Path,
     retained: Path,
     agreement: Path | None,
     settings: dict[str, Any],
-    provenance: dict[str, Any],
+    source: dict[str, Any],
     out: Path,
 ) -> None:
     """Write the folder `out`, whole or not at all; an earlier one is replaced.
@@ -54,18 +55,19 @@ def export_set(
 
     Parameters
     ----------
-    dataset, adversary : rows
-        The data set, and the model whose representation decided what is kept.
+    dataset : DatasetRow
+    adversary : Adversary
+        The model, or the ensemble, whose representations decided what is kept.
     examples : Path
         Table `examples` of the full evaluation set.
     retained : Path
         Table `retained` of the evaluation rows.
     agreement : Path or None
-        Table `agreement` of the data set.
+        Table `agreement` of the data set, with rows of this adversary.
     settings : dict
-        Every setting that shaped the set, for the card; `adversary_seed` among them.
-    provenance : dict
-        Records of the fetched sources: `dataset` (source.json) and `model` (model.json).
+        Every setting that shaped the set, for the card, but for fine-tuning; `adversary_seed` among them.
+    source : dict
+        Record of the fetched data set (source.json).
     out : Path
         Folder to write.
 
@@ -84,7 +86,7 @@ def export_set(
         columns=columns,
         agreement=None if agreement is None else _own_agreement(agreement, dataset, adversary, settings),
         settings=settings,
-        provenance=provenance,
+        source=source,
     )
     with _atomic_folder(out) as folder:
         data = folder / "data" / f"{dataset.evaluation_split}-00000-of-00001.parquet"
@@ -153,7 +155,7 @@ def _write_parquet(kept: pl.DataFrame, columns: list[str], names: list[str], pat
             writer.write_table(table)
 
 
-def _own_agreement(path: Path, dataset: DatasetRow, adversary: ModelRow, settings: dict[str, Any]) -> pl.DataFrame:
+def _own_agreement(path: Path, dataset: DatasetRow, adversary: Adversary, settings: dict[str, Any]) -> pl.DataFrame:
     """Rows of this data set, adversary and seed; none where the data set has no annotators."""
     table = read_table(path, "agreement").filter(pl.col("dataset") == dataset.name)
     own = table.filter(

@@ -19,13 +19,18 @@ DELIBERATE = {
     "filter_collect.py": {"aflite"},  # joins the rounds; their arithmetic is counted where it is done
     "write_findings.py": {"evaluation", "stats"},  # words of finished tables
     # words of a finished table; the drawing modules give it names and the order alone
-    "write_cross_training.py": {f"figures/{m}.py" for m in ("style", "frames", "layout", "collected", "cross_training")},
+    "write_cross_training.py": {
+        f"figures/{m}.py" for m in ["style", "frames", "layout", "collected", "cross_training"]
+    },
     "figure.py": {"figures"},  # counted by the figure's own name, which a rule made in a loop holds
     # a record without logic; and processes around the same work
     "embed.py": {"models/settings.py", "models/parallel.py"},
     "predict.py": {"models/settings.py", "models/parallel.py"},
     # the settings that decide reach the rule's params
-    "fine_tune.py": {"models/settings.py", "models/parallel.py", "config.py", "collected.py", "schemas.py"},
+    "fine_tune.py": {
+        *("models/settings.py", "models/parallel.py"),
+        *("config.py", "collected.py", "imported_rows.py", "schemas.py"),
+    },
     "fine_tune_collected.py": {"models/settings.py", "models/parallel.py", "collected.py"},
     "predict_collected.py": {"models/settings.py", "models/parallel.py"},
 }

@@ -71,6 +71,12 @@ def test_rows_that_collections_name_are_picked(tmp_path: Path) -> None:
     assert rows["datasets"]["hard"]["model_in_the_loop"]["collection_round"] is None
 
 
+def test_rows_of_imported_models_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PREDICTIONS["published"], "base_model", "lrge")
+    with pytest.raises(UserError, match="imported model published: base_model: no row 'lrge' .* mean 'large'"):
+        load(tmp_path, RUN)
+
+
 def test_fine_tuning_settings_go_over_each_other(tmp_path: Path) -> None:
     run = deepcopy(RUN)
     run["fine_tune"] = {"epochs": 1, "batch_size": 7, "max_length": 11}

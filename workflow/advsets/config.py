@@ -15,6 +15,7 @@ import yaml
 
 from advsets import collected
 from advsets.errors import UserError, allowed, describe_os_error
+from advsets.imported_rows import check_imported
 from advsets.io import write_text
 from advsets.registry import EXTRACTIVE_QA, MULTIPLE_CHOICE, DatasetRow
 from advsets.schemas import did_you_mean, explain, schema, validate
@@ -105,6 +106,8 @@ def _collected_rows(
         rows["models"] |= _pick(part["evaluated_models"], models, where, filled["model_tables"])
         where = f"collections: {name}.imported_models"
         rows["imported"] |= _pick(part["imported_models"], imported, where, filled["prediction_tables"])
+        for model in part["imported_models"]:
+            check_imported(model, imported[model], datasets, models)
         rows["datasets"] |= {dataset: datasets[dataset] for dataset in collected.datasets_of(part)}
         collected.check_collection(name, part, datasets, models, imported)
         _check_section(f"collections: {name}", part, "fine_tune")

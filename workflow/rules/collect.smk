@@ -166,6 +166,7 @@ rule import_predictions:
     params:
         row=lambda wildcards: IMPORTED_MODELS[wildcards.imported_model],
         label_order=lambda wildcards: DATASETS_READ[wildcards.dataset]["label_order"],
+        labels=lambda wildcards: DATASETS_READ[wildcards.dataset]["labels"],
         code=code_version(
             "datasets/annotators.py",
             "datasets/columns.py",

@@ -21,6 +21,7 @@ def main() -> None:
             Path(snakemake.input.examples),
             snakemake.params.label_order,
             Path(snakemake.output.predictions),
+            labels=snakemake.params.labels,
         )
 
 

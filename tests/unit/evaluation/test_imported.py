@@ -178,7 +178,7 @@ def test_json_object_of_id_to_label(put: Any) -> None:
 def test_labels_of_the_data_set_serve_where_the_model_has_none(put: Any) -> None:
     rows = [{"uid": "u1", "said": 0}, {"uid": "u2", "said": 2.0}]
     given = model(columns={"id": "uid", "predicted_label": "said"}, labels=None, probability_order=[])
-    mapping = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+    mapping: Any = {0: "entailment", 1: "neutral", 2: "contradiction"}  # as YAML has it
     found, _ = imported(put(rows), given, labels=mapping)
     assert [label for label, _ in found.values()] == ["entailment", "contradiction"]
     with pytest.raises(UserError, match="unknown label 0; allowed: entailment, neutral, contradiction; map it"):

@@ -184,7 +184,8 @@ def _labels(
     labels: Mapping[str, str] | None,
 ) -> tuple[pl.DataFrame, int]:
     """Table `predictions`, and how many rows do not predict their most probable label."""
-    mapping = model.labels or labels or {name: name for name in label_order}
+    given = model.labels or labels or {name: name for name in label_order}
+    mapping = {str(raw): name for raw, name in given.items()}
     name_of = partial(_name_of, mapping=mapping, label_order=label_order)
     spec, column = model.columns["probabilities"], model.columns["predicted_label"]
     if column is None and not spec:

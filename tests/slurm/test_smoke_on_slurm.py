@@ -90,12 +90,19 @@ def test_a_chain_is_one_submission_and_so_are_short_steps(outcome: Outcome) -> N
         "evaluate_models": 1,
     }
     assert {name: counted[name] for name in ("sets", "set_figures", "model_figures")} == {
-        "sets": 1,
+        "sets": 2,
         "set_figures": 1,
         "model_figures": 1,
     }
     alone = {"filter_start", "filter_rounds", "filter_collect", "export_set", "evaluate_agreement", "write_findings"}
-    alone |= {"fetch_dataset", "fetch_model", "draw_agreement", "draw_penalty", "draw_rank_stability"}
+    alone |= {
+        "evaluate_ensemble_agreement",
+        "fetch_dataset",
+        "fetch_model",
+        "draw_agreement",
+        "draw_penalty",
+        "draw_rank_stability",
+    }
     assert not alone & set(counted)
 
 
@@ -171,7 +178,7 @@ def test_a_cancelled_job_leaves_the_rest_whole_and_a_rerun_completes(outcome: Ou
     made = {path.stem for path in (results / "figures").glob("*.pdf")}
     assert {"agreement", "retained_share_by_round", "predictability_histogram"} <= made
     assert "rank_stability" not in made
-    assert len(list((results / "filtered").glob("*/*/README.md"))) == 2
+    assert len(list((results / "filtered").glob("*/*/README.md"))) == 3
     again = workspace.run(*cluster.smoke_run)
     assert again.returncode == 0, again.stdout[-6000:]
     counts = dict(re.findall(r"^(\w+) +(\d+)$", again.stdout, re.MULTILINE))

@@ -107,20 +107,49 @@ def test_key_given_twice_in_a_configuration_file_is_refused(workspace, tmp_path:
     assert f"{more}, line 2: not valid YAML (key 'seed' is given twice); mend the file" in done.stdout
 
 
-def test_exported_set_loads_and_own_predictions_are_scored(smoke, tmp_path: Path, capsys) -> None:
+@pytest.mark.parametrize("adversary", ["static_embeddings", "minilm_l1", "both"])
+def test_exported_set_loads_and_own_predictions_are_scored(smoke, adversary: str, tmp_path: Path, capsys) -> None:
     import datasets
 
     from advsets.cli import main
 
-    folder = sorted((smoke.root / "results/smoke/filtered").glob("*/*"))[0]
+    folder = smoke.root / "results/smoke/filtered/hutto_movies" / adversary
     loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
-    retained = pl.read_parquet(folder / "retained.parquet").filter("retained")
+    decided = pl.read_parquet(folder / "retained.parquet")
+    assert decided.equals(
+        pl.read_parquet(smoke.root / f"results/smoke/aflite/hutto_movies/{adversary}/seed0/retained.parquet")
+    )
+    retained = decided.filter("retained")
     (split,) = loaded
     assert sorted(loaded[split]["example_id"]) == sorted(retained["example_id"].to_list())
     labels = pl.read_parquet(folder / "evaluation_labels.parquet")
     labels.rename({"label": "predicted_label"}).write_csv(tmp_path / "gold.csv")
     assert main(["evaluate", str(tmp_path / "gold.csv"), "--set", str(folder)]) == 0
     assert "1.00" in capsys.readouterr().out or "100" in capsys.readouterr().out
+
+
+def test_the_card_of_an_ensemble_tells_its_members_and_its_own_agreement(smoke) -> None:
+    card = (smoke.root / "results/smoke/filtered/hutto_movies/both/README.md").read_text(encoding="utf-8")
+    assert "| name | minilm_l1 | static_embeddings |" in card and "| combination | mean |" in card
+    folder = smoke.root / "results/smoke/evaluation/hutto_movies"
+    agreement = pl.read_parquet(folder / "ensembles/agreement.parquet")
+    assert set(agreement["adversary"]) == {"both"} and agreement.columns == TABLES["agreement"].column_names
+    kept = agreement.filter((pl.col("subset") == "retained") & pl.col("gold_label").is_null())
+    assert f"{kept['agreement_mean'][0]:.3f} ({kept['agreement_low'][0]:.3f} to" in card
+    assert "both" not in set(pl.read_parquet(folder / "agreement.parquet")["adversary"])
+
+
+def test_the_command_filters_by_several_adversaries_as_the_workflow_does(smoke, tmp_path: Path) -> None:
+    from advsets.cli import main
+
+    results = smoke.root / "results/smoke"
+    folders = [results / "embeddings/hutto_movies" / member / "seed0" for member in ("minilm_l1", "static_embeddings")]
+    first, second = ([str(folder / f"{split}.parquet") for split in ("train", "evaluation")] for folder in folders)
+    settings = ["--n-partitions", "16", "--slice-size", "0.1", "--max-rounds", "4", "--threads", "1", "--device", "cpu"]
+    assert main(["filter", *first, "--also", *second, "--out", str(tmp_path), *settings]) == 0
+    for name in ("retained", "retained_train", "round_scores"):
+        golden = pl.read_parquet(results / f"aflite/hutto_movies/both/seed0/{name}.parquet")
+        assert golden.equals(pl.read_parquet(tmp_path / f"{name}.parquet")), name
 
 
 def test_report_opens_without_network(smoke) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import polars as pl
 
@@ -34,5 +33,4 @@ def _majority(answers: list[str], starts: list[int]) -> tuple[str, int]:
 
 def has_place() -> pl.Expr:
     """Whether the place of any answer of a question is known, so that a model can learn from it."""
-    known: Any = pl.col("answer_starts").list.max() != NOT_KNOWN
-    return known
+    return pl.col("answer_starts").list.max() != NOT_KNOWN

@@ -106,7 +106,7 @@ def _warning(adversary: Adversary) -> str:
     return (
         f"**This set is not fair to every model.** It was built against {built}. Models fine-tuned from"
         f" the same base {'models' if several else 'model'}, and to a lesser degree models of the same"
-        f" {'families' if several else 'family'} ({adversary.families}),"
+        f" {'families' if ',' in adversary.families else 'family'} ({adversary.families}),"
         " are at a disadvantage on it: their accuracy here understates them. Do not rank them against other"
         f" models on this set, and do not use {_own_accuracy(several)} as a measure of its difficulty."
         " Filtering also **oversamples examples on which annotators agree little**, so errors here may be"

@@ -58,6 +58,7 @@ CLASSIFIER = [
     )
 ]
 DRAWING = ["context", "frames", "inputs", "layout", "registry", "style"]
+DRAWING += [f"collected{part}" for part in ("", "_blocks", "_notes", "_points")]
 GPU = 0 if config["device"] == "cpu" else 1
 
 

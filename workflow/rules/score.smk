@@ -90,7 +90,12 @@ rule write_cross_training:
         dataset_rows=COLLECTED_DATASETS,
         model_rows=config["collected_rows"]["models"],
         collections=COLLECTIONS,
-        code=code_version("figures/context.py", "figures/inputs.py", "figures/latex.py"),
+        code=code_version(
+            "figures/collected.py",
+            "figures/context.py",
+            "figures/inputs.py",
+            "figures/latex.py",
+        ),
     message:
         "Writing the scores by training set as LaTeX"
     script:

@@ -57,16 +57,16 @@ def test_csv_holds_the_data(tables_of, cases, tmp_path) -> None:
 
 def test_files_do_not_depend_on_the_process(tmp_path) -> None:
     code = (
-        "import importlib.util, sys;"
-        f"spec = importlib.util.spec_from_file_location('synthetic', {str(Path(__file__).with_name('conftest.py'))!r});"
-        "sys.modules['synthetic'] = module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module);"
-        "study = module.CASES['small'];"
+        "import sys;"
+        "from synthetic.cases import CASES, make_tables;"
         "from advsets.figures import registry;"
-        "figure = registry.draw('retained_share_by_round', module.make_tables(study), study.context());"
+        "study = CASES['small'];"
+        "figure = registry.draw('retained_share_by_round', make_tables(study), study.context());"
         "registry.save(*figure, sys.argv[1])"
     )
+    path = os.pathsep.join(sys.path)
     for stem, hash_seed in (("a", "1"), ("b", "2")):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "TZ": f"UTC{hash_seed}"}
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed, "TZ": f"UTC{hash_seed}"}
         subprocess.run([sys.executable, "-c", code, str(tmp_path / stem)], check=True, env=environment)
     for kind in ("pdf", "png", "csv"):
         assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes(), kind

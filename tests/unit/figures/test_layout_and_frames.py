@@ -11,7 +11,7 @@ from advsets.errors import UserError
 from advsets.figures import frames, inputs, layout, style
 from advsets.figures.context import FigureContext
 from advsets.io import polars_dtype, write_table
-from advsets.registry import DatasetRow, ModelRow
+from advsets.registry import DatasetRow, ImportedModel, ModelRow
 from advsets.tables import TABLES
 
 
@@ -82,10 +82,15 @@ def dataset_row(**changes) -> DatasetRow:
         "citation": "",
         "homepage": "",
         "language": "en",
+        "other_labels": [],
+        "evaluation_columns": {},
+        "more_annotators": None,
+        "model_in_the_loop": None,
+        "questions": {},
+        "filter": {},
+        "fine_tune": {},
     }
-    known = DatasetRow.__dataclass_fields__
-    extra = {"other_labels": [], "evaluation_columns": {}, "more_annotators": None, "filter": {}, "fine_tune": {}}
-    return DatasetRow.from_config("reviews", {**row, **{k: v for k, v in extra.items() if k in known}, **changes})
+    return DatasetRow.from_config("reviews", {**row, **changes})
 
 
 def model_row(name: str, title: str) -> ModelRow:
@@ -124,6 +129,40 @@ def test_context_of_rows() -> None:
     assert FigureContext.from_rows([multiple_choice], [], {}).chance("reviews") is None
     by_hand = FigureContext.from_rows([multiple_choice], [], {}, {"reviews": ("0", "1", "2", "3")})
     assert by_hand.chance("reviews") == 0.25
+
+
+def test_context_of_collections() -> None:
+    imported = ImportedModel.from_config(
+        "theirs",
+        {
+            "title": "Their model",
+            "family": None,
+            "base_model": None,
+            "trained_on": "reviews",
+            "saw": [],
+            "in_the_loop_of": ["R1"],
+            "licence": "MIT",
+            "files": {"R1": "r1.csv"},
+            "key": "source_id",
+            "columns": {},
+            "probability_order": [],
+            "labels": None,
+        },
+    )
+    collections = {
+        "second": {"standard": ["reviews"], "adversarial": ["R2", "R1"], "training_sets": {"z": {}, "a": {}}},
+        "first": {"standard": [], "adversarial": ["R1"], "training_sets": {}},
+    }
+    context = FigureContext.from_rows(
+        [dataset_row()], [model_row("b", "B")], {}, imported=[imported], collections=collections
+    )
+    assert context.order_models(["theirs", "b"]) == ["b", "theirs"] and context.model_title("theirs") == "Their model"
+    assert context.families["theirs"] == ""
+    assert context.order_collections(["first", "other", "second"]) == ["second", "first", "other"]
+    assert context.order_sets("second", ["R1", "R2", "reviews", "x"]) == ["reviews", "R2", "R1", "x"]
+    assert context.order_sets("unknown", ["x", "reviews"]) == ["reviews", "x"]
+    assert context.order_training_sets("second", ["a", "z"]) == ["z", "a"]
+    assert context.order_training_sets("first", ["z", "a"]) == ["a", "z"]
 
 
 def full_table(name: str, rows: dict) -> pl.DataFrame:

@@ -22,7 +22,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     data = collected_points.shown(tables, context)
     blocks = [block for name in collected.collections(data, context) for block in blocks_of(data, name, context)]
     if not blocks:
-        return collected.nothing("This run has no collection of adversarial sets."), data
+        return layout.nothing("This run has no collection of adversarial sets."), data
     notes, points = Notes(tables, context), drawn_points(data)
     looks = frames.looks(points["evaluated_model"].unique(), context)
     width = max(style.DOUBLE_COLUMN_IN, AROUND_IN + max(sum(block.widths) for block in blocks))

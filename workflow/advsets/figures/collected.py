@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import polars as pl
-from matplotlib.figure import Figure
 
-from advsets.figures import layout, style
 from advsets.figures.context import FigureContext
+from advsets.tables import TABLES
 
 MEASURES = {"accuracy": "Accuracy", "f1": "F1", "exact_match": "Exact match"}
 """Titles; the first of them that a collection has is drawn."""
@@ -25,11 +24,10 @@ def drawn_measure(measures: Iterable[str]) -> str:
     return next((name for name in MEASURES if name in present), "accuracy")
 
 
-def nothing(message: str) -> Figure:
-    """Figure that says in one sentence why it shows no data."""
-    figure = style.new_figure(1.0)
-    layout.say(figure.subplots(), message)
-    return figure
+def underlined(cross_training: pl.DataFrame) -> pl.DataFrame:
+    """Rows in order; the best of several training sets is `underlined`, of one alone there is nothing to choose."""
+    several = pl.col("training_set").n_unique().over("collection", "evaluated_model") > 1
+    return cross_training.sort(TABLES["cross_training"].key).with_columns(underlined=pl.col("best") & several)
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -74,7 +74,7 @@ class Texts:
             return 0.9
         lines = [_lines(self.facets.values()) + max(_lines(self.columns.values()), 2) for _ in block.chunks]
         lines[0] += max(_lines([self.unplaced]) - _lines(self.facets.values()), 0)
-        return 0.3 + sum(_AXES_IN + _LINE_IN * n for n in lines)
+        return 0.42 + sum(_AXES_IN + _LINE_IN * n for n in lines)
 
 
 def drawn_points(data: pl.DataFrame) -> pl.DataFrame:

@@ -33,7 +33,7 @@ class Notes:
         """Collection, training set, and the self-adversary penalty of the models trained on it."""
         title = collection if training_set == IMPORTED else f"{collection}: models trained on {training_set}"
         penalty = "" if training_set == IMPORTED else self._penalty(collection, training_set, measure)
-        return f"{title}; {penalty}" if penalty else title
+        return f"{title}\n{penalty}" if penalty else title
 
     def facet(
         self, collection: str, training_set: str, dataset: str, measure: str, standard: str | None, width_in: float

@@ -15,7 +15,6 @@ from matplotlib.text import Annotation
 
 from advsets.figures import collected, frames, layout, style
 from advsets.figures.context import FigureContext
-from advsets.tables import TABLES
 
 _ROW_IN, _TITLE_IN, _AROUND_IN, _CELL_IN = 0.34, 0.27, 1.15, 0.95
 _LETTERS = 16
@@ -25,10 +24,10 @@ Cells = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 @style.styled
 def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.DataFrame]:
     """Draw one block per collection: a heat map per model, training sets by evaluation sets."""
-    data = shown(tables["cross_training"])
+    data = collected.underlined(tables["cross_training"])
     names = collected.collections(data, context)
     if not names:
-        return collected.nothing("This run has no collection of adversarial sets."), data
+        return layout.nothing("This run has no collection of adversarial sets."), data
     parts = [data.filter(pl.col("collection") == name) for name in names]
     heights = [_height(part) for part in parts]
     widest = max(part["dataset"].n_unique() for part in parts)
@@ -45,12 +44,6 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     for axes in figure.axes:
         _underline(axes)
     return figure, data
-
-
-def shown(table: pl.DataFrame) -> pl.DataFrame:
-    """All rows; the best of several training sets is `underlined`, of one alone there is nothing to choose."""
-    several = pl.col("training_set").n_unique().over("collection", "evaluated_model") > 1
-    return table.sort(TABLES["cross_training"].key).with_columns(underlined=pl.col("best") & several)
 
 
 def _height(part: pl.DataFrame) -> float:

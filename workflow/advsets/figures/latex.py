@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from advsets.figures import collected, cross_training
+from advsets.figures import collected
 from advsets.figures.context import FigureContext
 
 _SHORT = {"accuracy": "Acc.", "exact_match": "EM", "f1": "F1"}
@@ -48,7 +48,7 @@ def latex(table: pl.DataFrame, titles: FigureContext) -> str:
         To be read by `\input`; a comment alone where the table has no rows.
     """
     head = "% Needs \\usepackage{booktabs}.\n"
-    table = cross_training.shown(table)
+    table = collected.underlined(table)
     names = titles.order_collections(table["collection"])
     if not names:
         return head + "% No model was trained and scored.\n"

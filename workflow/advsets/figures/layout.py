@@ -173,6 +173,13 @@ def say(axes: Axes, message: str) -> None:
     axes.text(0.5, 0.5, message, ha="center", va="center", transform=axes.transAxes, color=style.MUTED, wrap=True)
 
 
+def nothing(message: str) -> Figure:
+    """Figure that says in one sentence why it shows no data."""
+    figure = style.new_figure(1.0)
+    say(figure.subplots(), message)
+    return figure
+
+
 def _leader(where: tuple[float, float]) -> dict[str, Any]:
     return {"arrowstyle": "-", "lw": 0.5, "color": style.MUTED, "shrinkA": 0, "shrinkB": 1, "relpos": where}
 

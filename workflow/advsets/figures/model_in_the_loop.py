@@ -38,7 +38,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     data = shown(tables["model_in_the_loop"])
     names = collected.collections(data, context)
     if not names:
-        return collected.nothing("This run has no collection of adversarial sets."), data
+        return layout.nothing("This run has no collection of adversarial sets."), data
     parts = [_drawn(data.filter(pl.col("collection") == name)) for name in names]
     panels = [_panels(part, name, context) for name, part in zip(names, parts, strict=True)]
     heights = [

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from advsets.errors import UserError
@@ -71,6 +73,15 @@ def parquet(rows: list[dict[str, Any]]) -> bytes:
     return buffer.getvalue()
 
 
+def parquet_map(rows: list[dict[str, Any]]) -> bytes:
+    """Parquet whose probabilities are a map column."""
+    pairs = pa.array([list(row["p"].items()) for row in rows], pa.map_(pa.string(), pa.float64()))
+    table = pa.table({"uid": [row["uid"] for row in rows], "said": [row["said"] for row in rows], "p": pairs})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[..., Path]:
     def write(data: bytes | list[dict[str, Any]], name: str = "p.jsonl") -> Path:
@@ -124,6 +135,7 @@ FORMS: dict[str, tuple[bytes, str, dict[str, Any]]] = {
     "mapping of label to share": (jsonl(MAPPED), "p.jsonl", {"probability_order": []}),
     "mapping as text": (separated(MAPPED, "\t"), "p.tsv", {"probability_order": []}),
     "struct of Parquet": (parquet(MAPPED), "p.parquet", {"probability_order": []}),
+    "map of Parquet": (parquet_map(MAPPED), "p.parquet", {"probability_order": []}),
     "one column per label, by name": (separated(SPREAD, ","), "p.csv", {"probability_order": []}),
     "one column per label, in another order": (
         separated(SPREAD, ","),

@@ -1,0 +1,171 @@
+"""Collections through the whole workflow: sentence pairs and questions, trained and imported models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from advsets.seeding import rng_for
+from advsets.tables import TABLES
+
+pytestmark = pytest.mark.workflow
+LABELS = ("entailment", "neutral", "contradiction")
+WORDS = ("river", "stone", "garden", "letter", "winter", "market", "bridge", "candle", "mirror", "forest")
+    "river",
+    "stone",
+    "garden",
+    "letter",
+    "winter",
+    "market",
+    "bridge",
+    "candle",
+    "mirror",
+    "forest",
+    "harbour",
+    "engine",
+]
+RUN = {
+    "run": "collected",
+    "dataset_tables": ["datasets.yaml"],
+    "prediction_tables": ["predictions.yaml"],
+    "collections": {
+        "pairs": {
+            "standard": ["plain"],
+            "adversarial": ["hard"],
+            "training_sets": {"both": {"datasets": ["plain", "hard"], "max_train": 80}},
+            "evaluated_models": ["minilm_l1"],
+            "imported_models": ["published"],
+            "fine_tuning_seeds": [0, 1],
+        },
+        "quiz": {
+            "standard": ["asked"],
+            "adversarial": ["tricky"],
+            "training_sets": {"asked_alone": {"datasets": ["asked"]}},
+            "evaluated_models": ["minilm_l1"],
+            "imported_models": ["answers"],
+        },
+    },
+    "fine_tune": {"max_length": 48, "epochs": 1},
+    "question_answering": {"window_stride": 8},
+    "evaluate": {"n_bootstrap": 50},
+    "device": "cpu",
+    "threads": {"fine_tune": 1, "embed": 1, "filter": 1},
+}
+
+
+def sentences(n: int, key: str) -> list[str]:
+    rng = rng_for(0, key)
+    return [" ".join(rng.choice(WORDS, 6)) + f" {key} {i}" for i in range(n)]
+
+
+def write_pairs(folder: Path, name: str, n_train: int, n_evaluation: int) -> None:
+    for split, n in (("train", n_train), ("evaluation", n_evaluation)):
+        key = f"{name} {split}"
+        rows = [
+            {"uid": f"{key} {i}", "premise": a, "hypothesis": b, "label": LABELS[i % 3]}
+            for i, (a, b) in enumerate(zip(sentences(n, f"{key} a"), sentences(n, f"{key} b"), strict=True))
+        ]
+        pl.DataFrame(rows).write_csv(folder / f"{name}_{split}.csv")
+
+
+def write_quiz(folder: Path, name: str, n_train: int, n_evaluation: int) -> None:
+    for split, n in (("train", n_train), ("evaluation", n_evaluation)):
+        paragraphs = []
+        for i, text in enumerate(sentences(n, f"{name} {split}")):
+            context = f"{text} \N{ROCKET} ends the caf\N{LATIN SMALL LETTER E}\N{COMBINING ACUTE ACCENT} {i}."
+            answer = f"{split} {i}"
+            question = {
+                "id": f"{name}-{split}-{i}",
+                "question": "What follows the words?",
+                "answers": [{"text": answer, "answer_start": context.index(answer)}],
+            }
+            paragraphs.append({"context": context, "qas": [question]})
+        data = {"version": "1.1", "data": [{"title": f"{name} {split}", "paragraphs": paragraphs}]}
+        (folder / f"{name}_{split}.json").write_text(json.dumps(data), encoding="utf-8")
+
+
+def write_inputs(folder: Path) -> None:
+    """Data, predictions, tables and the run's configuration in `folder`."""
+    for name in ("plain", "hard"):
+        write_pairs(folder, name, 60, 30)
+    for name in ("asked", "tricky"):
+        write_quiz(folder, name, 24, 12)
+    hard = pl.read_csv(folder / "hard_evaluation.csv").reverse()
+    given = hard.select(item="uid", guess=pl.col("label").replace_strict(dict(zip(LABELS, "enc", strict=True))))
+    given.head(25).write_csv(folder / "published.csv")
+    answers = {f"tricky-evaluation-{i}": f"evaluation {i}" for i in range(11)}
+    (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    loop = {"title": "A large model", "models": ["minilm_l1"], "family": "minilm", "collection_round": 1}
+    datasets = {
+        name: {
+            "title": f"Set {name}",
+            "task": "sequence_classification",
+            "label_order": list(LABELS),
+            "columns": {"example_id": "uid", "text_a": "premise", "text_b": "hypothesis"},
+            "source": {"kind": "file", "train": f"{name}_train.csv", "evaluation": f"{name}_evaluation.csv"},
+            "model_in_the_loop": loop if name == "hard" else None,
+        }
+        for name in ("plain", "hard")
+    } | {
+        name: {
+            "title": f"Set {name}",
+            "task": "extractive_qa",
+            "source": {"kind": "file", "train": f"{name}_train.json", "evaluation": f"{name}_evaluation.json"},
+            "model_in_the_loop": {"title": "Another model"} if name == "tricky" else None,
+        }
+        for name in ("asked", "tricky")
+    }
+    predictions = {
+        "published": {
+            "family": "minilm",
+            "files": {"hard": "published.csv"},
+            "key": "example_id",
+            "columns": {"id": "item", "predicted_label": "guess"},
+            "labels": dict(zip("enc", LABELS, strict=True)),
+        },
+        "answers": {"files": {"tricky": "answers.json"}, "columns": {}},
+    }
+    for name, rows in (("datasets", datasets), ("predictions", predictions), ("run", RUN)):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
+
+
+def test_collections_run_to_the_end(workspace) -> None:
+    write_inputs(workspace.root)
+    done = workspace.run("--cores", "2", "--configfile", "run.yaml")
+    assert done.returncode == 0, done.stdout[-6000:]
+    results = workspace.root / "results" / "collected"
+    wanted = set(yaml.safe_load((workspace.root / "config" / "figures.yaml").read_text(encoding="utf-8")))
+    for kind in ("pdf", "png", "csv"):
+        made = {path.stem for path in (results / "figures").glob(f"*.{kind}") if path.stat().st_size > 100}
+        assert made == {"adversarial_collection", "cross_training", "model_in_the_loop", "question_statistics"} & wanted
+    for collection in ("pairs", "quiz"):
+        for path in (results / "evaluation" / "collected" / collection).glob("*.parquet"):
+            assert pl.read_parquet(path).columns == TABLES[path.stem].column_names, path
+    check_pairs(pl.read_parquet(results / "evaluation/collected/pairs/collected_scores.parquet"))
+    check_quiz(pl.read_parquet(results / "evaluation/collected/quiz/collected_scores.parquet"))
+    loop = pl.read_parquet(results / "evaluation/collected/pairs/model_in_the_loop.parquet")
+    assert set(loop["how"]) == {"full_set", "by_people", "by_selection"}
+    assert r"\begin{table}" in (results / "evaluation/collected/cross_training.tex").read_text(encoding="utf-8")
+    again = workspace.run("--cores", "2", "--configfile", "run.yaml")
+    assert "Nothing to be done" in again.stdout, again.stdout[-3000:]
+
+
+def check_pairs(scores: pl.DataFrame) -> None:
+    (published,) = scores.filter(evaluated_model="published").to_dicts()
+    assert (published["dataset"], published["n_missing"], published["relation"]) == ("hard", 5, "same_family")
+    assert published["mean_score"] == pytest.approx(25 / 30)
+    own = scores.filter(training_set="both")
+    assert own.height == 2 * 2 and (own["n_missing"] == 0).all() and own["saw_training_part"].all()
+    assert set(own.filter(dataset="hard")["relation"]) == {"self"}
+
+
+def check_quiz(scores: pl.DataFrame) -> None:
+    given = {row["measure"]: row for row in scores.filter(evaluated_model="answers").to_dicts()}
+    assert set(given) == {"exact_match", "f1"}
+    assert all(row["n_missing"] == 1 and row["mean_score"] == pytest.approx(11 / 12) for row in given.values())
+    own = scores.filter(training_set="asked_alone")
+    assert set(own["dataset"]) == {"asked", "tricky"} and (own["n_missing"] == 0).all()

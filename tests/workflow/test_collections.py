@@ -15,19 +15,6 @@ from advsets.tables import TABLES
 pytestmark = pytest.mark.workflow
 LABELS = ("entailment", "neutral", "contradiction")
 WORDS = ("river", "stone", "garden", "letter", "winter", "market", "bridge", "candle", "mirror", "forest")
-    "river",
-    "stone",
-    "garden",
-    "letter",
-    "winter",
-    "market",
-    "bridge",
-    "candle",
-    "mirror",
-    "forest",
-    "harbour",
-    "engine",
-]
 RUN = {
     "run": "collected",
     "dataset_tables": ["datasets.yaml"],

@@ -160,7 +160,7 @@ LIST = [
             Column(
                 "selection_accuracy",
                 "float64",
-                "accuracy on the slice of train that chooses the checkpoint",
+                "accuracy on the rows that choose the checkpoint; of questions their exact match",
                 "share",
                 True,
             ),

@@ -23,11 +23,12 @@ REAL = load_datasets([ROOT / "tests" / "config" / "real_datasets.yaml"])
 
 def test_shipped_rows_name_licence_citation_and_checksum() -> None:
     assert {"hutto_movies", "snli", "multinli_matched", "multinli_mismatched", "piqa", "cosmosqa"} <= set(ROWS)
-    assert {"anli_r1", "anli_r2", "anli_r3", "squad"} <= set(ROWS)
+    assert {"anli_r1", "anli_r2", "anli_r3", "squad", "drop", "natural_questions"} <= set(ROWS)
     assert {f"adversarialqa_{model}" for model in ("dbidaf", "dbert", "droberta")} <= set(ROWS)
     for row in ROWS.values():
         assert row.licence != "not stated" and row.citation and row.homepage, row.name
-        assert row.source["kind"] == "hub" or row.source["sha256"], row.name  # the hub's commit is recorded
+        # of the hub the commit is recorded, of the user's own files the checksum
+        assert row.source["kind"] in ("hub", "file") or row.source["sha256"], row.name
         assert wanted_columns(row, "train"), row.name
 
 

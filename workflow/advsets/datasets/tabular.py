@@ -57,6 +57,24 @@ def read_text(path: Path) -> str:
         return handle.read()
 
 
+def read_json(path: Path) -> Any:
+    """Value of a JSON file, also of one compressed with gzip; faults as those of `read_rows`."""
+    return _parsed(read_text(path), str(path))
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Number and value of each line of a JSONL file, also of one compressed with gzip, one by one.
+
+    Empty lines are passed over; faults are those of `read_rows`.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; correct the path in `source` of the data set")
+    with _readable(path), _text(path) as handle:
+        for number, line in enumerate(handle, start=1):
+            if line.strip():
+                yield number, _parsed(line, f"{path}, line {number}")
+
+
 def is_table(name: str) -> bool:
     """Whether the name's suffix is one that `read_rows` knows."""
     return _suffix(Path(name)) in _FORMATS

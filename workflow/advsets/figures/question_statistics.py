@@ -81,7 +81,7 @@ def _sets(statistics: pl.DataFrame, context: FigureContext) -> list[tuple[str, s
 def _highest(shown: Mapping[str, pl.DataFrame]) -> dict[str, float]:
     """Largest share of each panel, over all sets."""
     kinds = shown["question_kinds"].group_by("aspect").agg(pl.col("share").max())
-    return {"overlap": shown["question_overlap"]["share"].max(), **dict(kinds.iter_rows())}  # type: ignore[dict-item]
+    return {"overlap": shown["question_overlap"]["share"].max(), **dict(kinds.iter_rows())}
 
 
 def _widths(shown: Mapping[str, pl.DataFrame]) -> list[float]:

@@ -18,7 +18,7 @@ from advsets.datasets.duplicates import text_key
 from advsets.datasets.questions.gold import has_place, with_majority_answers
 from advsets.datasets.questions.halves import HALVES, half_of_each
 from advsets.datasets.questions.reading import read_source
-from advsets.datasets.questions.records import DROPPED
+from advsets.datasets.questions.records import DROPPED, Counted
 from advsets.datasets.splitting import evaluation_mask, subsample_mask
 from advsets.errors import UserError, allowed
 from advsets.io import polars_dtype, write_table
@@ -28,9 +28,6 @@ from advsets.tables import TABLES
 NO_PLACE = "no answer at a known place"
 PASSAGE = "passage of an evaluation question"
 TWICE = "stands twice"
-
-Counted = list[tuple[str, str, int, bool]]
-"""Lines of table `dropped`."""
 
 
 def prepare_questions(
@@ -66,7 +63,7 @@ def prepare_questions(
     UserError
         In one line, naming file and question, when the data cannot be used or nothing is left of it.
     """
-    tables = read_source(row, raw)
+    tables, left_out = read_source(row, raw)
     questions, mismatches = (pl.concat([parts[i] for parts in tables.values()]).sort("example_id") for i in (0, 1))
     _check_ids(row, questions)
     if row.questions["majority_answer"]:
@@ -74,14 +71,14 @@ def prepare_questions(
     if "evaluation" not in tables or row.evaluation_fraction is not None:
         questions = _split(row, questions, "evaluation" in tables)
     train, evaluation = (questions.filter(pl.col("split") == split) for split in ("train", "evaluation"))
-    counted: Counted = []
+    counted = list(left_out)
     train, placeless = _kept(train, has_place(), NO_PLACE, counted)
     train, _ = _kept(train, ~pl.col("passage_id").is_in(evaluation["passage_id"].unique().to_list()), PASSAGE, counted)
     train = _without_repeats(train, drop_train_duplicates, counted)
     evaluation = _without_repeats(evaluation, False, counted)
     train = _limit(train, max_train, "max_train", seed, counted)
     evaluation = _limit(evaluation, max_evaluation, "max_evaluation", seed, counted)
-    _check_left(row, train, questions, counted)
+    _check_left(row, train, questions, counted, sum(n for split, _, n, _ in left_out if split == "train"))
     if not evaluation.is_empty():
         evaluation = _with_halves(row, evaluation)
     write_table(train, out / "train.parquet", "questions")
@@ -161,9 +158,11 @@ def _with_halves(row: DatasetRow, evaluation: pl.DataFrame) -> pl.DataFrame:
     return halved
 
 
-def _check_left(row: DatasetRow, train: pl.DataFrame, questions: pl.DataFrame, counted: Counted) -> None:
+def _check_left(
+    row: DatasetRow, train: pl.DataFrame, questions: pl.DataFrame, counted: Counted, n_left_out: int
+) -> None:
     if train.is_empty():
-        n_read = int((questions["split"] == "train").sum())
+        n_read = n_left_out + int((questions["split"] == "train").sum())
         why = ", ".join(f"{n}: {reason}" for split, reason, n, gone in counted if split == "train" and gone and n)
         raise UserError(
             f"data set {row.name}: of {n_read} training questions none is left ({why}); give more questions, or change"

@@ -3,7 +3,8 @@
 Conventions
 -----------
 A format (`questions.format` of the row) is the module of that name in `advsets.datasets`, with
-`read_questions(path, split)`; it is imported only when a row names it.
+`read_questions(path, split)`; it is imported only when a row names it. One that uses a part of its
+source's questions has `read_counted(path, split)`, which also counts the others by reason.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from pathlib import Path
 
 from advsets.datasets import sources, squad
 from advsets.datasets.members import SPLITS
-from advsets.datasets.questions.records import Frames
+from advsets.datasets.questions.records import Counted, Frames
 from advsets.errors import UserError, allowed
 from advsets.registry import DatasetRow
 
 
-def read_source(row: DatasetRow, raw: Path) -> dict[str, Frames]:
+def read_source(row: DatasetRow, raw: Path) -> tuple[dict[str, Frames], Counted]:
     """Tables `questions` and `answer_mismatches` of `train` and, if the source has it, `evaluation`.
+
+    Beside them, how many questions the format leaves out.
 
     Raises
     ------
@@ -35,11 +38,16 @@ def read_source(row: DatasetRow, raw: Path) -> dict[str, Frames]:
                 " use another kind of source"
             )
         tables = sources.read(row, raw, dict.fromkeys(SPLITS, squad.COLUMNS))
-        return {split: squad.from_rows(table, split) for split, table in tables.items()}
+        return {split: squad.from_rows(table, split) for split, table in tables.items()}, []
     beside = sorted(set(paths) - set(SPLITS))
     if beside:
         raise UserError(
             f"data set {row.name}: source.{beside[0]}: questions have no labels; allowed: {allowed(SPLITS)}; remove it"
         )
     module = import_module(f"advsets.datasets.{name}")
-    return {split: module.read_questions(paths[split], split) for split in SPLITS if split in paths}
+    splits = [split for split in SPLITS if split in paths]
+    if not hasattr(module, "read_counted"):
+        return {split: module.read_questions(paths[split], split) for split in splits}, []
+    read = {split: module.read_counted(paths[split], split) for split in splits}
+    left_out: Counted = [(split, why, n, True) for split, (_, counts) in read.items() for why, n in counts.items()]
+    return {split: frames for split, (frames, _) in read.items()}, left_out

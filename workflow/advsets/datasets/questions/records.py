@@ -29,6 +29,8 @@ _LARGEST = 2**63 - 1
 
 Frames = tuple[pl.DataFrame, pl.DataFrame]
 """Tables `questions` and `answer_mismatches`."""
+Counted = list[tuple[str, str, int, bool]]
+"""Lines of table `dropped`."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ localrules:
     fetch,
     fetch_dataset,
     fetch_model,
+    fetch_predictions,
     clean_checkpoints,
 
 

@@ -759,7 +759,7 @@ def test_our_own_files_are_valid(path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return
     below = PROJECT / "config" / "demo.yaml" if path.stem == "demo_beyond" else path
     filled = config.load_run_config({**config.read_yaml(below), **config.read_yaml(path)})
-    assert variants.ensembles(filled) or path.stem in ("config", "demo")
+    assert variants.ensembles(filled) or path.stem in ("config", "demo", "collected", "demo_collected")
     for name in filled["dataset_rows"]:
         settings = config.filter_settings(filled, name)
         settings.pop("rounds_per_job")

@@ -114,7 +114,7 @@ def write_inputs(folder: Path) -> None:
             "columns": {"id": "item", "predicted_label": "guess"},
             "labels": dict(zip("enc", LABELS, strict=True)),
         },
-        "answers": {"files": {"tricky": "answers.json"}, "columns": {}},
+        "answers": {"files": {"tricky": (folder / "answers.json").as_uri()}, "columns": {}},
     }
     for name, rows in (("datasets", datasets), ("predictions", predictions), ("run", RUN)):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")

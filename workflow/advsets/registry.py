@@ -107,7 +107,8 @@ class ModelRow:
 class ImportedModel:
     """A model whose predictions others made.
 
-    `files` maps a data set to the file of predictions on its evaluation rows; `columns` has
+    `files` maps a data set to the file, or address, of predictions on its evaluation rows, and `sha256`
+    to its checksum; `columns` has
     `id`, `predicted_label`, `probabilities` and `answer`; `probability_order` are raw labels,
     which `labels` maps to names. `saw` are data sets whose training part it was trained on,
     `in_the_loop_of` those whose evaluation rows people wrote against this very instance.
@@ -122,6 +123,7 @@ class ImportedModel:
     in_the_loop_of: tuple[str, ...]
     licence: str
     files: dict[str, str]
+    sha256: dict[str, str]
     key: str
     columns: dict[str, Any]
     probability_order: tuple[str, ...]

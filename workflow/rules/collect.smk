@@ -149,6 +149,26 @@ rule predict_collected:
         "../scripts/predict_collected.py"
 
 
+rule fetch_predictions:
+    output:
+        file=f"{DOWNLOADS}/predictions/{{file}}",
+    log:
+        f"{DOWNLOADS}/logs/fetch_predictions/{{file}}.log",
+    benchmark:
+        f"{DOWNLOADS}/benchmarks/fetch_predictions/{{file}}.tsv"
+    wildcard_constraints:
+        file=r"[0-9a-f]{12}/[^/]+",
+    conda:
+        ENV
+    params:
+        address=lambda wildcards: FETCHED[f"{DOWNLOADS}/predictions/{wildcards.file}"],
+        sha256=fetched_sha256,
+    message:
+        "Fetching predictions {wildcards.file}"
+    script:
+        "../scripts/fetch_predictions.py"
+
+
 rule import_predictions:
     input:
         file=imported_file,

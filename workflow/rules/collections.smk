@@ -1,4 +1,8 @@
 # Needs: the collections of the configuration. Gives: the files of each of their steps, by name.
+from hashlib import blake2b
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
 from advsets import collected
 from advsets.io import local_path
 
@@ -108,11 +112,40 @@ def imported_predictions(collection):
     ]
 
 
+def fetched_name(address):
+    """Where a file of predictions is kept that is fetched from an address."""
+    digest = blake2b(address.encode(), digest_size=6).hexdigest()
+    return (
+        f"{DOWNLOADS}/predictions/{digest}/{PurePosixPath(urlsplit(address).path).name}"
+    )
+
+
 def imported_file(wildcards):
     """File of predictions that others made, as it lies on disk."""
     model, dataset = wildcards.imported_model, wildcards.dataset
     path = IMPORTED_MODELS[model]["files"][dataset]
+    if path in FETCHED.values():
+        return fetched_name(path)
     return str(local_path(path, f"predictions: {model}.files.{dataset}"))
+
+
+def fetched_sha256(wildcards):
+    """Checksum that a row gives for a fetched file, if any does."""
+    sums = [
+        row["sha256"].get(dataset)
+        for row in IMPORTED_MODELS.values()
+        for dataset, path in row["files"].items()
+        if path == FETCHED[f"{DOWNLOADS}/predictions/{wildcards.file}"]
+    ]
+    return next(filter(None, sums), None)
+
+
+FETCHED = {
+    fetched_name(path): path
+    for row in IMPORTED_MODELS.values()
+    for path in row["files"].values()
+    if path.startswith(("https://", "http://", "file://"))
+}
 
 
 def question_sets_of(collection):

@@ -44,6 +44,7 @@ rule fetch:
     input:
         expand(f"{DOWNLOADS}/datasets/{{dataset}}/source.json", dataset=ALL_DATASETS),
         expand(f"{DOWNLOADS}/models/{{model}}/model.json", model=ALL_MODELS),
+        FETCHED.keys(),
     message:
         "Everything that run {config[run]} needs from the network is here."
 

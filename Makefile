@@ -1,5 +1,5 @@
 # make demo    set up, run the main job on the embedded default, print where report and figures are
-# make demo-collected   small models on ANLI and AdversarialQA, which come from the hub (half an hour on 2 cores)
+# make demo-collected   small models on ANLI and AdversarialQA, which come from the hub
 # make test    set up, run linters and tests
 # make test-slurm   the workflow through a real SLURM of one node (root; installs Debian's packages)
 # make test-study   the study of config/config.yaml, every model and data set in miniature (an hour on 2 cores)

@@ -85,7 +85,7 @@ def _block(block: SubFigure, part: pl.DataFrame, collection: str, context: Figur
     ]
     grid[-1].set_xticks(range(len(sets)), labels)
     grid[-1].set_xlabel("Evaluation set")
-    block.supylabel("Training set\n(n examples)", fontsize=8.0, ha="center", multialignment="center")
+    block.supylabel("Training set\n(n examples)", fontsize=8.0, multialignment="center")
     bar = block.colorbar(image, ax=list(grid), label=f"{_drawn_title(part)} (%)", fraction=0.04, pad=0.02)
     layout.percent(bar.ax.yaxis)
 

@@ -18,7 +18,8 @@ _HOWS = {
     "by_selection": layout.PointLook("by selection, not by people", style.VERMILLION, "o"),
     "by_people": layout.PointLook("by people, against this base", style.BLUE, "^"),
 }
-_ROW_IN, _AROUND_IN = 0.19, 0.55
+_ROW_IN, _AROUND_IN = 0.19, 0.6
+_LONGEST_LINE = 40
 _GROUP = ["collection", "training_set", "evaluated_model", "dataset", "how", "loop_seed", "measure"]
 
 
@@ -110,7 +111,9 @@ def _block(
     grid = block.subplots(len(panels), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axes, (training_set, model, rows) in zip(grid, panels, strict=True):
         own = part.filter((pl.col("training_set") == training_set) & (pl.col("evaluated_model") == model))
-        axes.set_title(f"{layout.shorten(context.model_title(model), 45)}, trained on {layout.shorten(training_set)}")
+        title, trained_on = layout.shorten(context.model_title(model)), f"trained on {layout.shorten(training_set)}"
+        between = ",\n" if len(title) + len(trained_on) > _LONGEST_LINE else ", "
+        axes.set_title(f"{title}{between}{trained_on}")
         _panel(axes, own, rows, context)
     grid[-1].set_xlabel(f"{collected.MEASURES[part['measure'][0]]} (%)")
     layout.percent(grid[-1].xaxis)

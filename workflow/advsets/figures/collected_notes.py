@@ -71,10 +71,11 @@ class Notes:
         letters = int(72 * width_in / _POINTS_PER_LETTER)
         pairs = self._tau(collection, IMPORTED, measure, self.context.order_sets(collection, rows["dataset"]))
         title = f"{'Published predictions' if all_imported else 'Models'} (no score on a standard set)"
-        told = [text for text in (self._penalty(collection, IMPORTED, measure), *_told(pairs)) if text]
+        told = [[text] for text in (self._penalty(collection, IMPORTED, measure),) if text]
+        told += [_told(pairs)] if pairs else []
         if told and not all_imported:
-            told[0] = f"Published predictions: {told[0]}"
-        return "\n".join([*_wrapped(title, letters, 3), *_packed(told, letters)])
+            told[0][0] = f"Published predictions: {told[0][0]}"
+        return "\n".join([*_wrapped(title, letters, 3), *(line for part in told for line in _packed(part, letters))])
 
     def _of_set(self, collection: str, dataset: str, measure: str) -> list[str]:
         rows = self._sets(collection, measure).filter(pl.col("dataset") == dataset)

@@ -23,8 +23,10 @@ def all_datasets(frame: pl.DataFrame, context: FigureContext) -> list[str]:
 
 
 def of_dataset(tables: Tables, dataset: str) -> dict[str, pl.DataFrame]:
-    """The rows of one data set of every table."""
-    return {name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items()}
+    """The rows of one data set of every table that tells data sets apart."""
+    return {
+        name: frame.filter(pl.col("dataset") == dataset) for name, frame in tables.items() if "dataset" in frame.columns
+    }
 
 
 def looks(names: Iterable[str], context: FigureContext) -> dict[str, SeriesStyle]:

@@ -75,6 +75,64 @@ RUN: dict[str, Any] = {
     },
 }
 
+QUESTIONS: dict[str, Any] = {
+    "task": "extractive_qa",
+    "source": {"kind": "file", "train": "train.json", "evaluation": "dev.json"},
+}
+COLLECTED_DATASETS: dict[str, Any] = {
+    "pairs": DATASETS["pairs"],
+    "hard_pairs": {
+        **DATASETS["pairs"],
+        "title": "Hard pairs",
+        "cost": {"n_train": 500, "n_evaluation": 90, "tokens": 35},
+    },
+    "unknown": {**DATASETS["unknown"], "label_order": ["a", "b", "c"]},
+    "asked": {**QUESTIONS, "title": "Asked", "cost": {"n_train": 300, "n_evaluation": 60, "tokens": 160}},
+    "halved": {
+        **QUESTIONS,
+        "title": "Halved",
+        "questions": {"halves_by_document": True},
+        "cost": {"n_train": 100, "n_evaluation": 40, "tokens": 200},
+    },
+    "only_evaluated": {**QUESTIONS, "title": "Only evaluated", "cost": {"n_evaluation": 50, "tokens": 100}},
+}
+COLLECTIONS: dict[str, Any] = {
+    "sentences": {
+        "standard": ["pairs"],
+        "adversarial": ["hard_pairs", "unknown"],
+        "training_sets": {
+            "both": {"datasets": ["pairs", "hard_pairs"]},
+            "equal": {"datasets": ["pairs", "hard_pairs"], "max_train": 701},
+            "not_known": {"datasets": ["pairs", "unknown"], "max_train": 100},
+        },
+        "evaluated_models": list(MODELS),
+    },
+    "quiz": {
+        "standard": ["halved"],
+        "adversarial": ["only_evaluated"],
+        "training_sets": {"asked": {"datasets": ["asked"]}, "halved": {"datasets": ["asked", "halved"]}},
+        "evaluated_models": ["plain"],
+        "fine_tune": {"batch_size": 10},
+    },
+}
+
+
+@pytest.fixture
+def collected_config(tmp_path: Path) -> dict[str, Any]:
+    """Configuration of a run that filters nothing and has two collections."""
+    (tmp_path / "datasets.yaml").write_text(yaml.safe_dump(COLLECTED_DATASETS), encoding="utf-8")
+    (tmp_path / "models.yaml").write_text(yaml.safe_dump(MODELS), encoding="utf-8")
+    kept = {key: RUN[key] for key in ("dataset_tables", "model_tables", "fine_tune", "cost")}
+    (tmp_path / "predictions.yaml").write_text("{}", encoding="utf-8")
+    run = {
+        "run": "small",
+        "prediction_tables": ["predictions.yaml"],
+        **kept,
+        "collections": COLLECTIONS,
+        "question_answering": {"window_stride": 20},
+    }
+    return settings.load_run_config(run, tmp_path)
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> dict[str, Any]:

@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from advsets.config import all_models
 from advsets.cost.job import Job
 from advsets.cost.sizes import DatasetSize, ModelSize, dataset_size, model_size
+from advsets.cost.texts import TextsSize, evaluation_size, training_size, unsized_parts
 from advsets.cost.work import SIZED, Work, model_of, work_of
 from advsets.variants import ensembles
 
@@ -41,7 +43,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Sums by stage in the order of the run, the longest job, and data sets and models of unknown size."""
+    """Sums by stage in the order of the last job of each, the longest job, and data sets and models of unknown size."""
 
     stages: dict[str, Stage]
     longest: tuple[float, Job] | None
@@ -65,14 +67,14 @@ def estimate(config: dict[str, Any], jobs: Iterable[Job], root: Path = Path(".")
     jobs = list(jobs)
     works = _Works(config, root)
     rates = _Rates(config["cost"], jobs, works, root)
-    stages: dict[str, Stage] = defaultdict(Stage)
+    stages: dict[str, Stage] = {}
     longest: tuple[float, Job] | None = None
     unsized: set[str] = set()
     for job in jobs:
         if not job.to_run:
             continue
         work, (seconds, source) = works.of(job), rates.seconds(job)
-        stage = stages[job.stage]
+        stage = stages[job.stage] = stages.pop(job.stage, Stage())
         stage.n_jobs += 1
         stage.sources[source] += 1
         stage.gpu_s += seconds * job.gpus
@@ -84,29 +86,44 @@ def estimate(config: dict[str, Any], jobs: Iterable[Job], root: Path = Path(".")
             unsized |= works.unsized(job)
         elif longest is None or seconds > longest[0]:
             longest = (seconds, job)
-    return Estimate(dict(stages), longest, sorted(unsized))
+    return Estimate(stages, longest, sorted(unsized))
 
 
 class _Works:
-    """Work of jobs, with the sizes of each data set and model looked up once."""
+    """Work of jobs, with the sizes of each data set, training set and model looked up once."""
 
     def __init__(self, config: dict[str, Any], root: Path) -> None:
-        self._config = config
+        self._config, self._root = config, root
         self._data = {name: dataset_size(config, name, root) for name in config["dataset_rows"]}
-        self._models = {name: model_size(config, name) for name in [*config["model_rows"], *ensembles(config)]}
+        self._models = {name: model_size(config, name) for name in [*all_models(config), *ensembles(config)]}
+        self._texts = {name: evaluation_size(config, name, root) for name in config["collected_rows"]["datasets"]}
+        self._training = {
+            (collection, name): training_size(config, collection, name, root)
+            for collection, part in config["collections"].items()
+            for name in part["training_sets"]
+        }
 
     def of(self, job: Job) -> Work | None:
-        data, model = self._sizes(job)
-        return work_of(job, self._config, data, model)
+        return work_of(job, self._config, self._data_of(job), self._model_of(job))
 
     def unsized(self, job: Job) -> set[str]:
-        """Data set and model of a job, those whose size is not known."""
-        data, model = self._sizes(job)
-        names = {f"data set {job.wildcards['dataset']}": data, f"model {model_of(job)}": model}
-        return {name for name, size in names.items() if size is None}
+        """Data sets and model of a job, those whose size is not known."""
+        names = set() if self._model_of(job) else {f"model {model_of(job)}"}
+        if self._data_of(job) is not None:
+            return names
+        if job.rule != "fine_tune_collected":
+            return names | {f"data set {job.wildcards['dataset']}"}
+        parts = unsized_parts(self._config, job.wildcards["collection"], job.wildcards["training_set"], self._root)
+        return names | {f"data set {name}" for name in parts}
 
-    def _sizes(self, job: Job) -> tuple[DatasetSize | None, ModelSize | None]:
-        return self._data.get(job.wildcards.get("dataset", "")), self._models.get(model_of(job) or "")
+    def _data_of(self, job: Job) -> DatasetSize | TextsSize | None:
+        if job.rule == "fine_tune_collected":
+            return self._training[job.wildcards["collection"], job.wildcards["training_set"]]
+        sizes = self._texts if job.rule == "predict_collected" else self._data
+        return sizes.get(job.wildcards.get("dataset", ""))
+
+    def _model_of(self, job: Job) -> ModelSize | None:
+        return self._models.get(model_of(job) or "")
 
 
 class _Rates:
@@ -115,14 +132,14 @@ class _Rates:
     def __init__(self, cost: dict[str, Any], jobs: list[Job], works: _Works, root: Path) -> None:
         self._cost, self._works = cost, works
         by_kind: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        by_stage: dict[str, list[tuple[Job, float]]] = defaultdict(list)
+        by_pace: dict[str, list[tuple[Job, float]]] = defaultdict(list)
         for job in jobs:
             seconds = None if job.to_run or job.benchmark is None else benchmark_seconds(root / job.benchmark)
             if seconds is not None:
                 by_kind[job.kind].append(seconds)
-                by_stage[job.stage].append((job, seconds))
+                by_pace[job.pace].append((job, seconds))
         self._by_kind = {kind: sum(values) / len(values) for kind, values in by_kind.items()}
-        self._scale = {stage: self._scale_of(found) for stage, found in by_stage.items()}
+        self._scale = {pace: self._scale_of(found) for pace, found in by_pace.items()}
 
     def seconds(self, job: Job) -> tuple[float, str]:
         """Seconds of a job, and where they come from."""
@@ -131,7 +148,7 @@ class _Rates:
         assumed = self._assumed(job)
         if assumed is None:
             return 0.0, UNKNOWN
-        scale, start = self._scale.get(job.stage), self._start(job)
+        scale, start = self._scale.get(job.pace), self._start(job)
         return (assumed, ASSUMED) if scale is None else (start + scale * (assumed - start), SCALED)
 
     def _scale_of(self, finished: list[tuple[Job, float]]) -> float | None:

@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_STAGES = {
+    "fine_tune_collected": "fine_tune",
+    "predict_collected": "predict",
+    "import_predictions": "evaluate_collection",
+    "join_training_set": "evaluate_collection",
+    "question_statistics": "evaluate_collection",
+    "write_cross_training": "evaluate_collection",
+}
+"""Rules of collections that are told together with another."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -19,7 +29,12 @@ class Job:
 
     @property
     def stage(self) -> str:
-        """Rule, or "figures" for the rule of any one figure."""
+        """What the job is told under: a rule, or "figures"."""
+        return _STAGES.get(self.pace, self.pace)
+
+    @property
+    def pace(self) -> str:
+        """Jobs whose rates stand for each other: of the same rule, or "figures" for the rule of any one figure."""
         return "figures" if self.rule.startswith("draw_") else self.rule
 
     @property

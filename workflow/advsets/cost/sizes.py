@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advsets.registry import MULTIPLE_CHOICE
+from advsets.config import all_datasets, all_models
+from advsets.registry import EXTRACTIVE_QA, MULTIPLE_CHOICE
 from advsets.variants import ensembles
 
 
@@ -50,16 +51,12 @@ class ModelSize:
 
 
 def dataset_size(config: dict[str, Any], name: str, root: Path) -> DatasetSize | None:
-    """Size of a data set of the run; None before it is prepared if its row gives no numbers."""
-    row, hints, split = config["dataset_rows"][name], config["cost_hints"]["datasets"][name], config["split"]
-    folder = root / "results" / config["run"] / "data" / name
-    n_train = _table_rows(folder / "train.parquet") or _at_most(hints["n_train"], split["max_train"])
-    n_evaluation = _table_rows(folder / "evaluation.parquet") or _at_most(
-        hints["n_evaluation"], split["max_evaluation"]
-    )
+    """Size of a data set that the run filters; None before it is prepared if its row gives no numbers."""
+    row, hints = config["dataset_rows"][name], config["cost_hints"]["datasets"][name]
+    n_train, n_evaluation = rows_of(config, name, "train", root), rows_of(config, name, "evaluation", root)
     if not n_train or not n_evaluation:
         return None
-    adversary = round(n_train * split["adversary_fraction"])
+    adversary = round(n_train * config["split"]["adversary_fraction"])
     choice = row["task"] == MULTIPLE_CHOICE
     return DatasetSize(
         adversary=adversary,
@@ -71,16 +68,29 @@ def dataset_size(config: dict[str, Any], name: str, root: Path) -> DatasetSize |
     )
 
 
+def rows_of(config: dict[str, Any], name: str, split: str, root: Path) -> int | None:
+    """Rows of the `train` or `evaluation` table of any data set of the run: as prepared, else as its row says."""
+    told = config["cost_hints"]["datasets"][name][f"n_{split}"]
+    return table_rows(table_of(config, name, split, root)) or at_most(told, config["split"][f"max_{split}"])
+
+
+def table_of(config: dict[str, Any], name: str, split: str, root: Path) -> Path:
+    """Where that table stands once it is prepared."""
+    folder = "questions" if all_datasets(config)[name]["task"] == EXTRACTIVE_QA else "data"
+    return root / "results" / config["run"] / folder / name / f"{split}.parquet"
+
+
 def model_size(config: dict[str, Any], name: str) -> ModelSize | None:
     """Size of a model or an ensemble of the run; None if a row does not give the parameters.
 
     An ensemble has no parameters of its own, and its vectors are those of all its members.
     """
-    if name not in config["model_rows"]:
+    models = all_models(config)
+    if name not in models:
         members = [model_size(config, member) for member in ensembles(config)[name]["members"]]
         known = [member.hidden_size for member in members if member is not None]
         return ModelSize(0.0, 0.0, sum(known)) if len(known) == len(members) else None
-    row, hints = config["model_rows"][name], config["cost_hints"]["models"][name]
+    row, hints = models[name], config["cost_hints"]["models"][name]
     if row["parameters_m"] is None:
         return None
     per_token = row["parameters_m"] if hints["parameters_per_token_m"] is None else hints["parameters_per_token_m"]
@@ -88,11 +98,12 @@ def model_size(config: dict[str, Any], name: str) -> ModelSize | None:
     return ModelSize(row["parameters_m"] * 1e6, per_token * 1e6, hidden)
 
 
-def _at_most(number: int | None, limit: int | None) -> int | None:
+def at_most(number: int | None, limit: int | None) -> int | None:
+    """The smaller one; no limit where that is None."""
     return number if number is None or limit is None else min(number, limit)
 
 
-def _table_rows(path: Path) -> int | None:
+def table_rows(path: Path) -> int | None:
     """Rows of a Parquet table, None if it is not there (or cannot be read, which the step that needs it will tell)."""
     if not path.is_file():
         return None

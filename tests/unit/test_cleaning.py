@@ -17,9 +17,12 @@ class Run:
         self.root = root
         self.embeddings: list[str] = []
         self.predictions: list[str] = []
+        self.collected: dict[str, list[str]] = {}
 
     def checkpoint(self, role: str, model: str, seed: int = 0, dataset: str = "d") -> Path:
-        folder = self.root / "models" / dataset / role / model / f"seed{seed}"
+        return self.checkpoints_in(self.root / "models" / dataset / role / model / f"seed{seed}")
+
+    def checkpoints_in(self, folder: Path) -> Path:
         for name in ("checkpoint", "checkpoint.work"):
             (folder / name).mkdir(parents=True)
             (folder / name / "weights").write_bytes(b"x" * 2**20)
@@ -42,8 +45,22 @@ class Run:
         self.predictions.append(str(made))
         return self.checkpoint("evaluated_model", model, seed, dataset)
 
+    def collected_model(self, model: str, made: list[str], seed: int = 0, collection: str = "c") -> Path:
+        """Model of a collection of the evaluation sets `standard` and `hard`, of which it has predicted `made`."""
+        part = self.root / "collected" / collection
+        predictions = [
+            part / "predictions/t" / model / f"seed{seed}" / f"{name}.parquet" for name in ("standard", "hard")
+        ]
+        predictions[0].parent.mkdir(parents=True)
+        for path in predictions:
+            if path.stem in made:
+                path.write_text("predictions")
+        folder = self.checkpoints_in(part / "models/t" / model / f"seed{seed}")
+        self.collected[str(folder)] = [str(path) for path in predictions]
+        return folder
+
     def clean(self) -> list[Path]:
-        return clean_checkpoints(str(self.root), self.embeddings, self.predictions)
+        return clean_checkpoints(str(self.root), self.embeddings, self.predictions, self.collected)
 
 
 @pytest.fixture
@@ -73,6 +90,24 @@ def test_removes_only_what_is_done(run: Run) -> None:
     assert sorted(removed) == sorted(folder / name for folder in done for name in ("checkpoint", "checkpoint.work"))
     assert all(names_in(folder) == ["training_log.parquet"] for folder in done)
     assert all(names_in(folder) == ["checkpoint", "checkpoint.work", "training_log.parquet"] for folder in kept)
+
+
+def test_models_of_collections_go_when_all_their_sets_are_predicted(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = ["standard", "hard"]
+    done = [run.collected_model("a", both), run.collected_model("a", both, seed=1, collection="e")]
+    kept = [
+        run.collected_model("b", ["standard"]),
+        run.collected_model("b", ["hard"], seed=1),
+        run.collected_model("a", [], collection="f"),
+        run.evaluated_model("a", done=False),
+    ]
+    removed = run.clean()
+    assert sorted(removed) == sorted(folder / name for folder in done for name in ("checkpoint", "checkpoint.work"))
+    assert all(names_in(folder) == ["training_log.parquet"] for folder in done)
+    assert all("checkpoint" in names_in(folder) for folder in kept)
+    assert f"advsets: removed {done[1] / 'checkpoint'} (1 MiB)\n" in capsys.readouterr().err
 
 
 def test_says_what_it_removed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 # Renamed to before removal: a removal that is killed leaves no half checkpoint under its name.
 _DOOMED = "checkpoint.removed"
 
 
-def clean_checkpoints(run: str, embeddings: Sequence[str], predictions: Sequence[str]) -> list[Path]:
+def clean_checkpoints(
+    run: str,
+    embeddings: Sequence[str],
+    predictions: Sequence[str],
+    collected: Mapping[str, Sequence[str]],
+) -> list[Path]:
     """Remove the checkpoints from which everything planned is made, and leftover scratch folders.
 
     Parameters
@@ -22,6 +27,9 @@ def clean_checkpoints(run: str, embeddings: Sequence[str], predictions: Sequence
         Folders `<run>/embeddings/<dataset>/<adversary>/seed<k>`; both splits must be there.
     predictions : sequence of str
         Files `<run>/predictions/<dataset>/<evaluated_model>/seed<k>/evaluation.parquet`.
+    collected : mapping of str to sequence of str
+        Predictions on every evaluation set, all of which must be there, by the folder of the model:
+        `<run>/collected/<collection>/models/<training_set>/<model>/seed<k>`.
 
     Returns
     -------
@@ -39,6 +47,7 @@ def clean_checkpoints(run: str, embeddings: Sequence[str], predictions: Sequence
         for p in predictions
         if Path(p).is_file()
     ]
+    done += [Path(folder) for folder, made in collected.items() if all(Path(path).is_file() for path in made)]
     removed = []
     for folder in done:
         _remove(folder / _DOOMED)

@@ -104,6 +104,16 @@ def trained_predictions(collection):
     ]
 
 
+def predicted_by(collection):
+    """The same by the folder of the model that makes them."""
+    found = {}
+    runs = trained_runs(collection)
+    for (t, m, s, _), path in zip(runs, trained_predictions(collection)):
+        folder = f"{RUN}/collected/{collection}/models/{t}/{m}/seed{s}"
+        found.setdefault(folder, []).append(path)
+    return found
+
+
 def imported_predictions(collection):
     """Files of `imported_runs`, in its order."""
     return [

@@ -59,6 +59,7 @@ rule clean_checkpoints:
             for s in SEEDS["adversary"]
         ],
         predictions=[p for d in DATASETS for p in predictions_of(d)],
+        collected={f: p for c in COLLECTIONS for f, p in predicted_by(c).items()},
     message:
         "Removing checkpoints whose embeddings or predictions are made"
     script:

@@ -4,10 +4,11 @@ from advsets.job import step
 
 
 def main() -> None:
-    with step(snakemake.log[0], snakemake.threads, [snakemake.params.run + "/models"]):
+    params = snakemake.params
+    with step(snakemake.log[0], snakemake.threads, [params.run + "/models"]):
         from advsets.cleaning import clean_checkpoints
 
-        clean_checkpoints(snakemake.params.run, snakemake.params.embeddings, snakemake.params.predictions)
+        clean_checkpoints(params.run, params.embeddings, params.predictions, params.collected)
 
 
 main()

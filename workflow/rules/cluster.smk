@@ -48,13 +48,17 @@ def n_members(wildcards):
 def figure_group(tables):
     """Group of a figure, so that none waits for a step that its tables do not come from.
 
-    Others than those of the two groups are submitted by themselves.
+    Others than those of the groups are submitted by themselves.
     """
     of_sets = {
         *rules.evaluate_agreement.output.keys(),
         *rules.filter_collect.output.keys(),
     }
-    of_models = {*of_sets, *rules.evaluate_models.output.keys()}
-    if of_sets.issuperset(tables):
-        return "set_figures"
-    return "model_figures" if of_models.issuperset(tables) else None
+    groups = {
+        "set_figures": of_sets,
+        "model_figures": {*of_sets, *rules.evaluate_models.output.keys()},
+        "collected_figures": set(rules.evaluate_collection.output.keys()),
+        "questions": set(rules.question_statistics.output.keys()),
+    }
+    fitting = (group for group, made in groups.items() if made.issuperset(tables))
+    return next(fitting, None)

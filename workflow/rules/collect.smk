@@ -179,10 +179,13 @@ rule import_predictions:
         f"{RUN}/logs/import_predictions/{{collection}}/{{imported_model}}/{{dataset}}.log",
     benchmark:
         f"{RUN}/benchmarks/import_predictions/{{collection}}/{{imported_model}}/{{dataset}}.tsv"
+    group:
+        "imports_{collection}"
     conda:
         ENV
     resources:
         **step_resources("other"),
+        together=1,
     params:
         row=lambda wildcards: IMPORTED_MODELS[wildcards.imported_model],
         label_order=lambda wildcards: DATASETS_READ[wildcards.dataset]["label_order"],

@@ -55,10 +55,13 @@ rule question_statistics:
         f"{RUN}/logs/question_statistics/{{collection}}.log",
     benchmark:
         f"{RUN}/benchmarks/question_statistics/{{collection}}.tsv"
+    group:
+        "questions"
     conda:
         ENV
     resources:
         **step_resources("evaluate"),
+        together=1,
     params:
         datasets=lambda wildcards: question_sets_of(wildcards.collection),
         code=code_version(
@@ -82,10 +85,13 @@ rule write_cross_training:
         f"{RUN}/logs/write_cross_training.log",
     benchmark:
         f"{RUN}/benchmarks/write_cross_training.tsv"
+    group:
+        "collected_figures"
     conda:
         ENV
     resources:
         **step_resources("other"),
+        together=1,
     params:
         dataset_rows=COLLECTED_DATASETS,
         model_rows=config["collected_rows"]["models"],

@@ -309,7 +309,7 @@ def _import_predictions(options: argparse.Namespace) -> None:
 
 
 def _add_summary(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("summary", help="print the findings of a finished run and where its files lie")
+    parser = commands.add_parser("summary", help="print what a finished run found and where its files lie")
     parser.add_argument("run", type=_path, help="folder of the run, e.g. results/demo")
     parser.set_defaults(call=_summary)
 

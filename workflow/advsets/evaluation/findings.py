@@ -67,7 +67,7 @@ def _row(
 ) -> dict[str, Any]:
     detail = measured.detail
     if overall is not None:
-        detail = f"overall {_number(overall.value, overall.low, overall.high)}; {detail}"
+        detail = f"overall {number_text(overall.value, overall.low, overall.high)}; {detail}"
     if measured.undecidable:
         detail = f"undecided: {measured.undecidable}; {detail}"
     return {
@@ -116,9 +116,10 @@ def findings_text(frames: Iterable[pl.DataFrame], width: int = 100) -> str:
 
 
 def _value(row: dict[str, Any]) -> str:
-    return _number(row["value"], row["low"], row["high"])
+    return number_text(row["value"], row["low"], row["high"])
 
 
-def _number(value: float | None, low: float | None, high: float | None) -> str:
+def number_text(value: float | None, low: float | None, high: float | None) -> str:
+    """A number with its interval, or `none`."""
     shown = ["none" if x is None or x != x else f"{x:.3f}" for x in (value, low, high)]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]" if shown[0] != "none" else "none"

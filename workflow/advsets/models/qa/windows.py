@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _TOKENISE_ROWS = 1000
 
+_HANGUL_PARTS = frozenset(map(chr, (*range(0x1160, 0x1200), *range(0xD7B0, 0xD7FC))))
+"""Vowels and finals of a decomposed syllable: letters to Unicode, one character to tokenizers that compose."""
+
 
 @dataclass(frozen=True)
 class WindowSettings:
@@ -196,8 +199,8 @@ def _place(context: str, begin: int, end: int, plain: bool) -> tuple[int, int]:
 
 
 def _is_mark(character: str) -> bool:
-    """Whether a character belongs to the letter before it: accents apart, vowel signs, variation selectors."""
-    return unicodedata.category(character).startswith("M")
+    """Whether a character belongs to the letter before it: accents apart, vowel signs, parts of a Hangul syllable."""
+    return unicodedata.category(character).startswith("M") or character in _HANGUL_PARTS
 
 
 def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:

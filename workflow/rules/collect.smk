@@ -193,6 +193,8 @@ rule import_predictions:
         code=code_version(
             "datasets/annotators.py",
             "datasets/columns.py",
+            "datasets/duplicates.py",
+            "datasets/questions/records.py",
             "datasets/raw.py",
             "datasets/tabular.py",
             "evaluation/collected/imported.py",

@@ -70,6 +70,9 @@ def test_answers(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--probability-order", "e", "e"], "probability_order: found ['e', 'e']; allowed: each entry once"),
         (["--key", "source_id"], "joined with 'source_id', which the examples have not"),
         (["--id-column", "id"], "column 'id' is missing; found: uid, said, pe, pn, pc"),
+        (["--labels", "e=yes", "n=perhaps"], "--labels n=perhaps: no example has the label 'perhaps'; allowed: maybe,"),
+        (["--answer-column", "said"], "--label-column: found 'said' for answers, which have no labels"),
+        (["--answer-column", "said", "--label-column", ""], "--probability-columns: found ['pe', 'pn', 'pc'] for"),
     ],
 )
 def test_wrong_options(files: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +102,18 @@ def test_wrong_examples(files: Path, text: str, message: str, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         run(files, *OPTIONS)
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("broken", ["answers", "questions"])
+def test_half_a_surrogate_pair_is_told(files: Path, broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {"answers": "Rome", "questions": "Where?"} | {broken: "\ud800"}
+    (files / "answers.json").write_text(json.dumps({"u1": texts["answers"]}), encoding="utf-8")
+    row = {"example_id": "u1", "question": texts["questions"]}
+    (files / "questions.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        run(files, file="answers.json", examples="questions.jsonl")
+    told = capsys.readouterr().err
+    assert f"{files / broken}.json" in told and "holds half of a surrogate pair" in told and told.count("\n") == 1
 
 
 def test_what_is_no_predictions_is_not_replaced(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

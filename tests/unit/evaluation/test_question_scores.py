@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,19 @@ def test_predictions_that_do_not_fit(gold: Path, write: Any, content: Any, messa
     output = capsys.readouterr()
     assert output.out == "" and output.err.startswith(f"advsets: error: {path}")
     assert message in output.err and output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_pipe_is_not_waited_for(kind: str, gold: Path, write: Any, tmp_path: Path) -> None:
+    out = tmp_path / f"scores.{kind}"
+    os.mkfifo(out)
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits for the pipe"))
+    signal.alarm(10)
+    try:
+        with pytest.raises(UserError, match="something else than scores stands there"):
+            score_questions(gold, write("p.json", {"q1": "cat"}), out)
+    finally:
+        signal.alarm(0)
 
 
 def test_a_missing_file_is_told(gold: Path, tmp_path: Path) -> None:

@@ -137,6 +137,8 @@ def _check_out(out: Path) -> None:
 
 
 def _is_scores(path: Path) -> bool:
+    if not path.is_file():
+        return False  # a pipe would be waited for without end
     try:
         if path.suffix == ".json":
             rows = read_json(path)

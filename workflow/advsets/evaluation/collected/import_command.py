@@ -9,6 +9,7 @@ from typing import Any, TextIO
 import polars as pl
 
 from advsets.datasets.columns import column_texts
+from advsets.datasets.questions.records import text_of
 from advsets.datasets.tabular import read_rows
 from advsets.errors import UserError, allowed
 from advsets.evaluation.collected.imported import ImportReport, import_predictions
@@ -55,7 +56,12 @@ def import_file(
     model = ImportedModel.from_config("model", validate({"model": row}, "predictions", "command line")["model"])
     table = "answer_predictions" if "question" in examples.columns or model.columns["answer"] else "predictions"
     _check_out(out, table)
-    order = _label_order(examples, examples_path, label_order) if table == "predictions" else []
+    order = []
+    if table == "predictions":
+        order = _label_order(examples, examples_path, label_order)
+        _check_label_names(model.labels or {}, order)
+    else:
+        _check_no_labels(model.columns)
     report = import_predictions(model, path, examples, order, out)
     print(report.text(path, key), file=stream)
     if model.columns["probabilities"]:
@@ -75,6 +81,25 @@ def label_names(pairs: Sequence[str]) -> dict[str, str] | None:
     return names or None
 
 
+def _check_label_names(labels: Mapping[str, str], order: Sequence[str]) -> None:
+    for raw, name in labels.items():
+        if name not in order:
+            raise UserError(
+                f"command line: --labels {raw}={name}: no example has the label {name!r}; allowed: {allowed(order)};"
+                " correct it, or name all labels in --label-order"
+            )
+
+
+def _check_no_labels(columns: Mapping[str, Any]) -> None:
+    """Refuse columns of labels where the file holds answers."""
+    for name, flag in (("predicted_label", "--label-column"), ("probabilities", "--probability-columns")):
+        if columns[name]:
+            raise UserError(
+                f"command line: {flag}: found {columns[name]!r} for answers, which have no labels; allowed:"
+                f" --answer-column; remove {flag}, or give examples with labels and no --answer-column"
+            )
+
+
 def read_examples(path: Path) -> pl.DataFrame:
     """Those of `COLUMNS` that a table has any value in, as text; ids that are no key raise `UserError`."""
     check_file(path, "a table of examples")
@@ -85,6 +110,9 @@ def read_examples(path: Path) -> pl.DataFrame:
             " example with column example_id; add it"
         )
     texts = {name: column_texts(table, name, name) for name in COLUMNS if name in table.columns}
+    for name, column in texts.items():
+        for i, text in enumerate(column):
+            text_of(text or "", table.at(i), name)
     frame = pl.DataFrame(
         {name: pl.Series([text or None for text in column], dtype=pl.String) for name, column in texts.items()}
     )

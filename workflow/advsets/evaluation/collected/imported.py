@@ -20,6 +20,7 @@ from typing import Any
 import polars as pl
 
 from advsets.datasets.columns import column_texts
+from advsets.datasets.questions.records import text_of
 from advsets.datasets.raw import RawTable
 from advsets.errors import UserError, allowed
 from advsets.evaluation.collected.imported_file import VALUES, read_file, unique_ids
@@ -164,6 +165,7 @@ def _answers(model: ImportedModel, table: RawTable, rows: list[Row]) -> pl.DataF
                 f"{table.at(i)}: no answer; allowed: a text, which may be empty; write it, or remove the row (a"
                 " question without a row counts as wrong)"
             )
+        text_of(answers[i], table.at(i), "answer")
     n = len(rows)
     columns: dict[str, list[Any]] = {
         "example_id": [example_id for _, example_id in rows],

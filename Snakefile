@@ -19,6 +19,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/ensembles.smk"
 include: "workflow/rules/cluster.smk"
 include: "workflow/rules/collections.smk"
 include: "workflow/rules/download.smk"

@@ -135,60 +135,6 @@ def chain_nodes(wildcards):
     return [f"{CHAIN}/nodes/{n:03d}.json".format(**wildcards) for n in numbers]
 
 
-def members_of(wildcards):
-    """Members of an ensemble, or the one adversary."""
-    return ENSEMBLES.get(wildcards.adversary, {"members": [wildcards.adversary]})[
-        "members"
-    ]
-
-
-def members_embeddings(wildcards):
-    """Embeddings of an adversary, or of each member of an ensemble, by split."""
-    return {
-        split: expand(
-            f"{RUN}/embeddings/{{dataset}}/{{member}}/seed{{seed}}/{split}.parquet",
-            dataset=wildcards.dataset,
-            member=members_of(wildcards),
-            seed=wildcards.seed,
-        )
-        for split in ("train", "evaluation")
-    }
-
-
-def combination_of(wildcards):
-    """How an ensemble's scores become one; `mean` of one adversary is its own."""
-    return ENSEMBLES.get(wildcards.adversary, {}).get("combination", "mean")
-
-
-def ensembles_of(dataset):
-    """Retained masks of every ensemble and seed."""
-    return expand(
-        f"{RUN}/aflite/{dataset}/{{adversary}}/seed{{seed}}/retained.parquet",
-        adversary=ENSEMBLES,
-        seed=SEEDS["adversary"],
-    )
-
-
-def variants_of(dataset):
-    """Retained masks of every filter with one setting changed."""
-    return [
-        f"{RUN}/sensitivity/{dataset}/{adversary}/{setting}/{value}/retained.parquet"
-        for adversary, setting, value in VARIANTS
-    ]
-
-
-def filter_variant(wildcards):
-    """Filter settings of a data set with one of them changed."""
-    changed = VARIANTS[wildcards.adversary, wildcards.setting, wildcards.value]
-    own = {} if wildcards.setting == "seed" else {wildcards.setting: changed}
-    return {**FILTERS[wildcards.dataset], **own}
-
-
-def seed_variant(wildcards):
-    """Seed of the filter's draws, the run's unless it is what changes."""
-    return int(wildcards.value) if wildcards.setting == "seed" else config["seed"]
-
-
 def previous_node(wildcards):
     """The node before this one, by its parts."""
     stem = f"{CHAIN}/nodes/{int(wildcards.node) - 1:03d}".format(**wildcards)

@@ -2,25 +2,6 @@
 # adversaries. Gives: the filtered set as a folder that `datasets.load_dataset` reads, with a card.
 
 
-def agreement_of(wildcards):
-    """Table of annotator agreement that has rows of this adversary, or of this ensemble."""
-    folder = "ensembles/" if wildcards.adversary in ENSEMBLES else ""
-    return f"{RUN}/evaluation/{{dataset}}/{folder}agreement.parquet"
-
-
-def weights_of(wildcards):
-    """Records of where the weights of an adversary, or of each member of an ensemble, came from."""
-    return [f"{DOWNLOADS}/models/{m}/model.json" for m in members_of(wildcards)]
-
-
-def members_tuning(wildcards):
-    """Fine-tuning settings by member, but for those that change nothing."""
-    return {
-        member: settings.without_memory(tuning_of(wildcards.dataset, member))
-        for member in members_of(wildcards)
-    }
-
-
 rule export_set:
     input:
         examples=f"{RUN}/data/{{dataset}}/evaluation.parquet",

@@ -35,8 +35,8 @@ MODELS = {
     "large": {"source": {"kind": "path", "path": "m"}, "family": "f"},
 }
 PREDICTIONS = {
-    "published": {"files": {"hard": "p.csv"}, "columns": {"id": "uid"}},
-    "elsewhere": {"files": {"plain": "p.csv"}, "columns": {"id": "uid"}},
+    "published": {"files": {"hard": "p.csv"}, "columns": {"id": "uid", "predicted_label": "said"}},
+    "elsewhere": {"files": {"plain": "p.csv"}, "columns": {"id": "uid", "predicted_label": "said"}},
 }
 RUN: dict[str, Any] = {
     "run": "made",

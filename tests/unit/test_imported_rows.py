@@ -58,7 +58,8 @@ def test_real_rows_are_the_shipped_ones_on_other_data_sets() -> None:
     shipped, real = SHIPPED[0], REAL[0]
     assert set(real) - set(shipped) == {"squad_bert_ensemble", "squad_logistic_regression"}
     for name, row in shipped.items():
-        for key in set(row) - {"files", "saw", "in_the_loop_of"}:
+        assert set(row["sha256"]) == set(row["files"]), "what is fetched is checked"
+        for key in set(row) - {"files", "sha256", "saw", "in_the_loop_of"}:
             assert real[name][key] == row[key]
         assert [Path(file).name for file in real[name]["files"].values()] == [
             Path(file).name for file in row["files"].values()
@@ -102,6 +103,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "labels of questions": (
         {"files": {"questions": "f"}},
         "columns.predicted_label: found 'said', but 'questions' has",
+    ),
+    "no path": ({"files": {"loop": " "}}, "files.loop: found ' '; allowed: a path, or an address that starts with"),
+    "no address": ({"files": {"loop": "ftp://a/f.csv"}}, "files.loop: found 'ftp://a/f.csv'; allowed: a path, or"),
+    "no file": ({"files": {"loop": "https://a.b/"}}, "files.loop: found 'https://a.b/', which names no file; allowed"),
+    "no host": ({"files": {"loop": "https://[a/f.csv"}}, "files.loop: found 'https://.a/f.csv', which names no file"),
+    "no labels": (
+        {"columns": {"id": "uid"}},
+        "columns: found id 'uid' and no column of predictions; .* predicted_label",
+    ),
+    "no answers": (
+        {"files": {"questions": "f.csv"}, "columns": {"id": "uid"}},
+        "found id 'uid' and no column of predictions; allowed on 'questions': answer; name it",
     ),
     "label of no set": ({"labels": {"y": "yess"}}, "labels maps 'y' to 'yess', which 'loop' has not; allowed: yes, no"),
 }

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from advsets.errors import UserError, allowed
 from advsets.registry import EXTRACTIVE_QA
 from advsets.schemas import did_you_mean
+
+ADDRESSES = ("https://", "http://", "file://")
+"""What a file that is fetched starts with."""
 
 Rows = Mapping[str, Mapping[str, Any]]
 
@@ -48,7 +53,8 @@ def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Ro
             )
     elif row["family"] is not None:
         _check_name(f"{where}: family", row["family"], sorted(set(families.values())), "family", "models tables")
-    for dataset in row["files"]:
+    for dataset, file in row["files"].items():
+        _check_file(f"{where}: files.{dataset}", file)
         _check_columns(where, row, dataset, datasets[dataset])
 
 
@@ -56,6 +62,24 @@ def _check_name(where: str, name: str, known: Iterable[str], what: str, tables: 
     if name not in known:
         near = did_you_mean(name, known) or "; correct it or name the table that has it"
         raise UserError(f"{where}: no {what} {name!r} in the {tables}; allowed: {allowed(known, 20)}{near}")
+
+
+def _check_file(where: str, file: str) -> None:
+    """Refuse what is neither a path nor an address that can be fetched; a file is kept by the name in its address."""
+    is_address = file.startswith(ADDRESSES)
+    if not file.strip() or ("://" in file and not is_address):
+        raise UserError(
+            f"{where}: found {file!r}; allowed: a path, or an address that starts with {allowed(ADDRESSES)}; correct it"
+        )
+    try:
+        names_file = not is_address or bool(PurePosixPath(urlsplit(file).path).suffix)
+    except ValueError:  # brackets of a host that is none
+        names_file = False
+    if not names_file:
+        raise UserError(
+            f"{where}: found {file!r}, which names no file; allowed: an address that ends in a file's name, such as"
+            " predictions.csv; correct it"
+        )
 
 
 def _check_columns(where: str, row: Mapping[str, Any], dataset: str, of: Mapping[str, Any]) -> None:
@@ -67,6 +91,12 @@ def _check_columns(where: str, row: Mapping[str, Any], dataset: str, of: Mapping
                 f"{where}: columns.{key}: found {columns[key]!r}, but {dataset!r} has task {of['task']}; allowed:"
                 f" {other}; remove it, or correct `files`"
             )
+    given = ("answer",) if is_qa else ("predicted_label", "probabilities")
+    if columns["id"] and not any(columns[key] for key in given):
+        raise UserError(
+            f"{where}: columns: found id {columns['id']!r} and no column of predictions; allowed on {dataset!r}:"
+            f" {allowed(given)}; name it"
+        )
     for raw, label in (row["labels"] or {}).items():
         if not is_qa and label not in of["label_order"]:
             raise UserError(

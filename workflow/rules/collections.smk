@@ -4,6 +4,7 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from advsets import collected
+from advsets.imported_rows import ADDRESSES
 from advsets.io import local_path
 
 COLLECTIONS = config["collections"]
@@ -132,11 +133,7 @@ def fetched_name(address):
 
 def imported_file(wildcards):
     """File of predictions that others made, as it lies on disk."""
-    model, dataset = wildcards.imported_model, wildcards.dataset
-    path = IMPORTED_MODELS[model]["files"][dataset]
-    if path in FETCHED.values():
-        return fetched_name(path)
-    return str(local_path(path, f"predictions: {model}.files.{dataset}"))
+    return IMPORTED_FILES[wildcards.imported_model, wildcards.dataset]
 
 
 def fetched_sha256(wildcards):
@@ -154,8 +151,21 @@ FETCHED = {
     fetched_name(path): path
     for row in IMPORTED_MODELS.values()
     for path in row["files"].values()
-    if path.startswith(("https://", "http://", "file://"))
+    if path.startswith(ADDRESSES)
 }
+FETCHED_NAMES = {address: name for name, address in FETCHED.items()}
+try:
+    IMPORTED_FILES = {
+        (model, dataset): FETCHED_NAMES.get(path)
+        or str(local_path(path, f"predictions: {model}.files.{dataset}"))
+        for model, dataset, path in (
+            (m, d, IMPORTED_MODELS[m]["files"][d])
+            for c in COLLECTIONS
+            for m, d in imported_runs(c)
+        )
+    }
+except UserError as error:
+    raise WorkflowError(str(error)) from None
 
 
 def question_sets_of(collection):

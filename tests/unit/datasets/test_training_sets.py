@@ -117,6 +117,19 @@ class TestQuestions:
         assert set(drawn["one"]["passage_id"]) == set(drawn["two"]["passage_id"])
 
 
+@pytest.mark.parametrize("max_train", [None, 8])
+def test_a_data_set_that_is_all_evaluation_is_told_whatever_the_limit(max_train: int | None) -> None:
+    with pytest.raises(UserError, match="no training rows of one are left \\(2 text equals an evaluation row's"):
+        join_examples({"one": examples(["x", "y"])}, [examples(["y", "x"], "e")], max_train=max_train, seed=0)
+    with pytest.raises(UserError, match="no training rows of one are left \\(2 passage of an evaluation set"):
+        join_questions(
+            {"one": questions(["p", "q"])},
+            {"two": questions(["p", "q"], "e", ["test", "test"])},
+            max_train=max_train,
+            seed=0,
+        )
+
+
 @pytest.mark.parametrize("table", ["examples", "questions"])
 def test_files_are_read_by_what_they_hold(tmp_path: Path, table: str) -> None:
     make = examples if table == "examples" else questions

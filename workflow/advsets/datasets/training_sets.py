@@ -111,7 +111,7 @@ def _limited(
     unit, stratum = columns
     out = {}
     for place, (name, frame) in enumerate(parts.items()):
-        if max_train is not None:
+        if max_train is not None and not frame.is_empty():
             quota = max_train // len(parts) + (place < max_train % len(parts))
             units = frame.select(pl.coalesce(unit, "example_id")).to_series()
             frame = _drop(frame, subsample_mask(units, frame[stratum], quota, seed), BEYOND, counts)

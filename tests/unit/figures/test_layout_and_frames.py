@@ -143,6 +143,7 @@ def test_context_of_collections() -> None:
             "in_the_loop_of": ["R1"],
             "licence": "MIT",
             "files": {"R1": "r1.csv"},
+            "sha256": {},
             "key": "source_id",
             "columns": {},
             "probability_order": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -140,19 +141,20 @@ class TestAtomicPath:
         assert caught.value.filename.startswith(str(tmp_path / "file"))
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def file_size_limit() -> Iterator[None]:
-    """No file of this process grows beyond 10 kB."""
+    """No file of this process grows beyond 10 kB; over before pytest reports, whose output may be a file too."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.usefixtures("file_size_limit")
 def test_file_size_limit_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ids = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(2000)]
-    with pytest.raises(SystemExit), user_errors():
+    with file_size_limit(), pytest.raises(SystemExit), user_errors():
         write_table(pl.DataFrame({"example_id": ids, "label": "a"}), tmp_path / "x.parquet", "evaluation_labels")
     assert capsys.readouterr().err == (
         f"advsets: error: {tmp_path / 'x.parquet'}: the file grew beyond the limit of the shell or file system:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import pickle
@@ -126,24 +127,29 @@ def test_a_finished_checkpoint_is_replaced_whole(kit, tmp_path):
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def small_disk():
-    """A limit of 20 kB on the size of a file stands in for a full disk; the weights take 75 kB."""
+    """A limit of 20 kB on the size of a file stands in for a full disk; the weights take 75 kB.
+
+    Over before pytest reports, whose output may be a file too.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_told_with_the_state_it_stopped_at(kit, tmp_path, small_disk):
+def test_a_full_disk_is_told_with_the_state_it_stopped_at(kit, tmp_path):
     kit.model_json("bert")
-    with pytest.raises(OSError, match=r"work/state.pt|work/best.pt"):
+    with small_disk(), pytest.raises(OSError, match=r"work/state.pt|work/best.pt"):
         kit.tune("bert", kit.sentences(32), tmp_path)
     assert [p for p in tmp_path.rglob("*") if p.name.endswith(".part")] == []
 
 
-def test_a_full_disk_leaves_no_half_written_checkpoint(tuned, tmp_path, small_disk):
+def test_a_full_disk_leaves_no_half_written_checkpoint(tuned, tmp_path):
     loaded = load_checkpoint(tuned, torch.device("cpu"))
-    with pytest.raises(UserError, match="checkpoint: weights cannot be written.*free some disk space"):
+    with small_disk(), pytest.raises(UserError, match="checkpoint: weights cannot be written.*free some disk space"):
         save_checkpoint(loaded.classifier, loaded.tokenizer, loaded.description, tmp_path / "checkpoint")
     assert list(tmp_path.iterdir()) == []

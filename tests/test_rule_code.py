@@ -20,7 +20,7 @@ DELIBERATE = {
     "write_findings.py": {"evaluation", "stats"},  # words of finished tables
     # words of a finished table; the drawing modules give it names and the order alone
     "write_cross_training.py": {
-        f"figures/{m}.py" for m in ["style", "frames", "layout", "collected", "cross_training"]
+        f"figures/{m}.py" for m in ("style", "frames", "layout", "collected", "cross_training")
     },
     "figure.py": {"figures"},  # counted by the figure's own name, which a rule made in a loop holds
     # a record without logic; and processes around the same work

@@ -18,7 +18,7 @@ ROUNDS = ("anli_r1", "anli_r2", "anli_r3")
 
 def tables(datasets: str, predictions: str) -> tuple[dict[str, Any], ...]:
     return (
-        config.read_imported_rows([ROOT / predictions]),
+        config.read_rows([ROOT / predictions], "predictions"),
         config.read_rows([ROOT / datasets], "datasets"),
         config.read_rows([ROOT / "config/models.yaml"], "models"),
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from advsets.errors import UserError, allowed
-from advsets.registry import MULTIPLE_CHOICE
+from advsets.registry import EXTRACTIVE_QA, MULTIPLE_CHOICE
 
 IMPORTED = "imported"
 """What stands as training set of models whose predictions others made."""
@@ -28,6 +28,11 @@ def datasets_of(collection: Mapping[str, Any]) -> list[str]:
 def evaluation_sets(collection: Mapping[str, Any]) -> list[str]:
     """Standard sets, then adversarial ones."""
     return [*collection["standard"], *collection["adversarial"]]
+
+
+def training_shares(max_train: int, n_datasets: int) -> list[int]:
+    """Rows of a training set by data set, as even as can be, the first ones with one more."""
+    return [max_train // n_datasets + (place < max_train % n_datasets) for place in range(n_datasets)]
 
 
 def check_collection(name: str, collection: Mapping[str, Any], datasets: Rows, models: Rows, imported: Rows) -> None:
@@ -49,7 +54,7 @@ def check_collection(name: str, collection: Mapping[str, Any], datasets: Rows, m
     for part, row in collection["training_sets"].items():
         if part == IMPORTED:
             raise UserError(f"{where}.training_sets: the name {part!r} is taken for imported models; choose another")
-        if row["passages_of"] and task_of(collection, datasets) != "extractive_qa":
+        if row["passages_of"] and task_of(collection, datasets) != EXTRACTIVE_QA:
             raise UserError(
                 f"{where}.training_sets: {part}.passages_of: only questions have passages; allowed: an empty list here;"
                 " remove it"
@@ -74,11 +79,7 @@ def _check_models(where: str, collection: Mapping[str, Any], models: Rows, impor
             f"{where}: {taken[0]!r} is a row of the models tables and of the predictions tables; rename one of them"
         )
     for model in others:
-        for dataset in imported[model]["files"]:
-            if dataset not in evaluation_sets(collection):
-                continue
-            break
-        else:
+        if not set(imported[model]["files"]) & set(evaluation_sets(collection)):
             raise UserError(
                 f"{where}: imported model {model!r} has files for {allowed(imported[model]['files'], 5)}, none of which"
                 f" is an evaluation set here; allowed: {allowed(evaluation_sets(collection), 20)}; correct one of them"

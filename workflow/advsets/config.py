@@ -94,7 +94,7 @@ def _collected_rows(
     rows: dict[str, dict[str, Any]] = {"datasets": {}, "models": {}, "imported": {}}
     if not filled["collections"]:
         return rows
-    imported = read_imported_rows([root / p for p in filled["prediction_tables"]])
+    imported = read_rows([root / p for p in filled["prediction_tables"]], "predictions")
     for name, part in filled["collections"].items():
         for key in ("standard", "adversarial"):
             _pick(part[key], datasets, f"collections: {name}.{key}", filled["dataset_tables"])
@@ -192,11 +192,6 @@ def without_display(row: dict[str, Any]) -> dict[str, Any]:
     if row.get("more_annotators"):
         blank["more_annotators"] = {**row["more_annotators"], "title": ""}
     return {**row, **{key: value for key, value in blank.items() if key in row}}
-
-
-def read_imported_rows(paths: list[Path]) -> dict[str, Any]:
-    """Validated rows of the predictions tables."""
-    return read_rows(paths, "predictions")
 
 
 def load_figures(config: dict[str, Any], path: Path = Path("config/figures.yaml")) -> dict[str, Any]:

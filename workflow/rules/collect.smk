@@ -61,7 +61,9 @@ rule join_training_set:
         max_train=lambda wildcards: training_part(wildcards)["max_train"],
         seed=config["seed"],
         code=code_version(
+            "collected.py",
             "datasets/duplicates.py",
+            "datasets/roles.py",
             "datasets/splitting.py",
             "datasets/training_sets.py",
         ),
@@ -134,6 +136,7 @@ rule predict_collected:
         max_length=lambda wildcards: tuning_collected(wildcards)["max_length"],
         windows=windows_of,
         code=code_version(
+            "datasets/roles.py",
             "models/inference.py",
             "models/predict.py",
             "models/qa/predict.py",
@@ -196,6 +199,7 @@ rule import_predictions:
             "datasets/duplicates.py",
             "datasets/questions/records.py",
             "datasets/raw.py",
+            "datasets/roles.py",
             "datasets/tabular.py",
             "evaluation/collected/imported.py",
             "evaluation/collected/imported_file.py",

@@ -32,10 +32,14 @@ rule evaluate_collection:
             "evaluation/collected",
             "evaluation/frames.py",
             "evaluation/inputs.py",
+            "evaluation/penalty.py",
             "evaluation/settings.py",
+            "evaluation/study.py",
             "stats",
             "answers.py",
             "collected.py",
+            "datasets/roles.py",
+            "labels.py",
         ),
     message:
         "Scoring the models of {wildcards.collection}"

@@ -87,7 +87,7 @@ def test_drop_keeps_single_spans_of_the_passage(tmp_path: Path, name: str) -> No
     documents = {row["document_id"] for row in rows}
     assert "https://en.example.org/wiki/Rams" in documents and len(documents) == 2
     assert questions["passage_id"].n_unique() == 1
-    assert drop.read_questions(path, "evaluation")[0].equals(questions)
+    assert drop.read_counted(path, "evaluation")[0][0].equals(questions)
 
 
 def faulty_pair(**changes: Any) -> dict[str, Any]:
@@ -114,13 +114,13 @@ def faulty_pair(**changes: Any) -> dict[str, Any]:
 def test_drop_tells_what_is_wrong(tmp_path: Path, document: Any, message: str) -> None:
     path = write(tmp_path / "drop.json", document)
     with pytest.raises(UserError) as caught:
-        drop.read_questions(path, "train")
+        drop.read_counted(path, "train")
     assert message in str(caught.value) and str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
 def test_drop_without_a_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
-        drop.read_questions(tmp_path / "drop.json", "train")
+        drop.read_counted(tmp_path / "drop.json", "train")
 
 
 TEXT = (
@@ -235,7 +235,7 @@ def test_natural_questions_keep_short_answers_outside_tables(tmp_path: Path, nam
 def test_a_page_without_a_title_is_known_by_its_address(tmp_path: Path) -> None:
     good = annotation(PARAGRAPH, place("1998"))
     lines = [line(1, good, document_url="https://x.org/a?b=c"), line(2, good, document_url=None)]
-    rows = checked(natural_questions.read_questions(write(tmp_path / "nq.jsonl", jsonl(lines)), "train"))
+    rows = checked(natural_questions.read_counted(write(tmp_path / "nq.jsonl", jsonl(lines)), "train")[0])
     assert rows[0]["document_id"] == "https://x.org/a?b=c"
     assert rows[1]["document_id"] == rows[1]["passage_id"]
 
@@ -262,13 +262,13 @@ GOOD = line(1, annotation(PARAGRAPH, place("1998")))
 def test_natural_questions_tell_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
     path = write(tmp_path / "nq.jsonl", text)
     with pytest.raises(UserError) as caught:
-        natural_questions.read_questions(path, "train")
+        natural_questions.read_counted(path, "train")
     assert message in str(caught.value) and str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
 def test_natural_questions_without_a_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
-        natural_questions.read_questions(tmp_path / "nq.jsonl", "train")
+        natural_questions.read_counted(tmp_path / "nq.jsonl", "train")
 
 
 def _prepared(make_row: Any, folder: Path, files: dict[str, Path], form: str) -> dict[str, pl.DataFrame]:

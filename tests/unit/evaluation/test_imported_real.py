@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from advsets.answers import exact_match, f1
-from advsets.config import load_datasets, read_imported_rows
+from advsets.config import load_datasets, read_rows
 from advsets.datasets import prepare, sources, squad
 from advsets.datasets.file import local_path
 from advsets.evaluation.collected.imported import import_predictions
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[3]
 DATASETS = load_datasets([ROOT / "tests" / "config" / "real_datasets.yaml"])
-ROWS = read_imported_rows([ROOT / "tests" / "config" / "real_predictions.yaml"])
+ROWS = read_rows([ROOT / "tests" / "config" / "real_predictions.yaml"], "predictions")
 MODELS = {name: ImportedModel.from_config(name, row) for name, row in ROWS.items()}
 ANLI = sorted(name for name in MODELS if name.startswith("anli_"))
 N_EXAMPLES = {"anli_r1_real": 1_000, "anli_r2_real": 1_000, "anli_r3_real": 1_198}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advsets.collected import evaluation_sets
+from advsets.collected import evaluation_sets, training_shares
 from advsets.cost.sizes import at_most, rows_of, table_of, table_rows
 from advsets.registry import EXTRACTIVE_QA
 
@@ -82,8 +82,7 @@ def _rows_of_each(config: dict[str, Any], names: Sequence[str], max_train: int |
     rows = [rows_of(config, name, "train", root) for name in names]
     if max_train is None:
         return [n or 0 for n in rows]
-    quotas = [max_train // len(names) + (place < max_train % len(names)) for place in range(len(names))]
-    return [at_most(n, quota) or 0 for n, quota in zip(rows, quotas, strict=True)]
+    return [at_most(n, share) or 0 for n, share in zip(rows, training_shares(max_train, len(names)), strict=True)]
 
 
 def _choosing_rows(config: dict[str, Any], name: str, root: Path) -> int:

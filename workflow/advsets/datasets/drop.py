@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from advsets.datasets.questions.records import Frames, QuestionRecord, shown, text_of
+from advsets.datasets.questions.records import QuestionRecord, shown, text_of
 from advsets.datasets.questions.selection import Selected, member, members, selected
 from advsets.datasets.tabular import read_json
 from advsets.errors import UserError
@@ -32,11 +32,6 @@ from advsets.io import check_file
 FORM = "DROP"
 NUMBER, DATE, SEVERAL = "answer is a number", "answer is a date", "answer is several spans"
 NO_ANSWER, ELSEWHERE = "no answer", "answer is no span of the passage"
-
-
-def read_questions(path: Path, split: str) -> Frames:
-    """Tables `questions` and `answer_mismatches` (always empty) of a DROP file; as of `read_counted`."""
-    return read_counted(path, split)[0]
 
 
 def read_counted(path: Path, split: str) -> Selected:

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from advsets.datasets.questions.records import Frames, QuestionRecord, shown, text_of
+from advsets.datasets.questions.records import QuestionRecord, shown, text_of
 from advsets.datasets.questions.selection import Selected, member, members, selected
 from advsets.datasets.tabular import json_lines
 from advsets.errors import UserError
@@ -45,11 +45,6 @@ _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)[^<>]*>")
 _TABLE_TAGS = frozenset(("table", "tr", "td", "th", "caption"))
 Range = tuple[int, int]
 """First token and the one behind the last."""
-
-
-def read_questions(path: Path, split: str) -> Frames:
-    """Tables `questions` and `answer_mismatches` (always empty); as of `read_counted`."""
-    return read_counted(path, split)[0]
 
 
 def read_counted(path: Path, split: str) -> Selected:

@@ -1,4 +1,4 @@
-"""Which rows of a training table a step may use."""
+"""Which rows of a table a step may use, and what a table holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from advsets.io import read_table
+from advsets.io import parquet_schema, read_table
 
 
 def training_rows(train: Path, role: str, evaluated_model_train: str) -> pl.DataFrame:
@@ -20,3 +20,13 @@ def rows_to_embed(examples: Path, split: str) -> pl.DataFrame:
     """Rows that AFLite sees: the training rows kept for filtering, or the whole evaluation set."""
     frame = read_table(examples, "examples")
     return frame.filter(pl.col("train_role") == "filtering") if split == "train" else frame
+
+
+def holds_questions(path: Path) -> bool:
+    """Whether a Parquet file is a table `questions` rather than `examples`."""
+    return "question" in parquet_schema(path).names
+
+
+def questions_to_score(questions: Path) -> pl.DataFrame:
+    """Evaluation questions less those that choose checkpoints."""
+    return read_table(questions, "questions").filter(pl.col("split") != "validation")

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import polars as pl
 
+from advsets.collected import training_shares
 from advsets.datasets.duplicates import text_keys
+from advsets.datasets.roles import holds_questions
 from advsets.datasets.splitting import subsample_mask
 from advsets.errors import UserError
-from advsets.io import parquet_schema, read_table, write_table
+from advsets.io import read_table, write_table
 from advsets.tables import TABLES
 
 IN_EVALUATION = "text equals an evaluation row's of the collection"
@@ -110,11 +112,11 @@ def _limited(
     """Every data set's share of `max_train`; refuses a data set of which nothing is left."""
     unit, stratum = columns
     out = {}
-    for place, (name, frame) in enumerate(parts.items()):
+    shares = training_shares(max_train or 0, len(parts))
+    for share, (name, frame) in zip(shares, parts.items(), strict=True):
         if max_train is not None and not frame.is_empty():
-            quota = max_train // len(parts) + (place < max_train % len(parts))
             units = frame.select(pl.coalesce(unit, "example_id")).to_series()
-            frame = _drop(frame, subsample_mask(units, frame[stratum], quota, seed), BEYOND, counts)
+            frame = _drop(frame, subsample_mask(units, frame[stratum], share, seed), BEYOND, counts)
         if frame.is_empty():
             raise UserError(
                 f"training set: no training rows of {name} are left ({_reasons(counts)}); allowed: one or more; raise"
@@ -149,7 +151,7 @@ def write_training_set(
     seed: int,
 ) -> None:
     """Read, join and write: of questions if the tables hold questions, of examples otherwise."""
-    table = "questions" if "question" in parquet_schema(next(iter(train.values()))).names else "examples"
+    table = "questions" if holds_questions(next(iter(train.values()))) else "examples"
     parts = {name: read_table(path, table) for name, path in train.items()}
     others = {name: read_table(path, table) for name, path in evaluation.items()}
     if table == "questions":

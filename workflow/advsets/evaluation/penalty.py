@@ -11,6 +11,7 @@ of adversaries, each where all of that role have at least three.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,25 +38,49 @@ def penalty(study: Study) -> pl.DataFrame:
 
 
 def _penalty_row(study: Study, relation: str) -> dict[str, Any]:
-    matrix, relations = log_odds(study), relation_matrix(study)
-    known = ~np.isnan(matrix)
-    chosen = relations == relation
-    weights = mean_residual_weights(known, chosen)
-    if relation == SAME_FAMILY and not (known & (relations == OTHER)).any():
-        weights = None
-    value, low, high = np.nan, np.array(np.nan), np.array(np.nan)
-    if weights is not None:
-        value = float(weights @ matrix[known])
-        low, high = percentile_interval(_log_odds_draws(study)[:, known] @ weights, study.settings.confidence)
+    n_cells, value, low, high = penalty_of(
+        log_odds(study), lambda: _log_odds_draws(study), relation_matrix(study), relation, study.settings.confidence
+    )
     return {
         "dataset": study.inputs.dataset,
         "relation": relation,
-        "n_cells": int((known & chosen).sum()),
+        "n_cells": n_cells,
         "penalty_log_odds": value,
-        "penalty_low": float(low),
-        "penalty_high": float(high),
+        "penalty_low": low,
+        "penalty_high": high,
         "interval_over": resampled(study),
     }
+
+
+def penalty_of(
+    matrix: NDArray[np.float64],
+    draws: Callable[[], NDArray[np.float64]],
+    relations: NDArray[np.str_],
+    relation: str,
+    confidence: float,
+) -> tuple[int, float, float, float]:
+    """Known cells of a relation, their mean residual, and its bounds.
+
+    Parameters
+    ----------
+    matrix : array, shape (n_rows, n_models)
+        Log-odds, NaN where not known.
+    draws : callable
+        To the same by bootstrap draw, shape (n_draws, n_rows, n_models); called where there is a value.
+    relations : array of str, shape (n_rows, n_models)
+
+    Returns
+    -------
+    n_cells, value, low, high
+        NaN where no cell has the relation, the fit is exact, or `same_family` has no `other` beside it.
+    """
+    known, chosen = ~np.isnan(matrix), relations == relation
+    n_cells = int((known & chosen).sum())
+    weights = mean_residual_weights(known, chosen)
+    if weights is None or (relation == SAME_FAMILY and not (known & (relations == OTHER)).any()):
+        return n_cells, np.nan, np.nan, np.nan
+    low, high = percentile_interval(draws()[:, known] @ weights, confidence)
+    return n_cells, float(weights @ matrix[known]), float(low), float(high)
 
 
 def own_recovered_share(study: Study) -> float:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from advsets.datasets.roles import questions_to_score
 from advsets.io import read_table
 from advsets.models.predict import predict
 from advsets.models.qa.predict import predict_questions
@@ -28,5 +27,4 @@ def predict_by(
     if windows is None:
         predict(checkpoint, read_table(examples, "examples"), out, settings, device=device)
         return
-    questions = read_table(examples, "questions").filter(pl.col("split") != "validation")
-    predict_questions(checkpoint, questions, out, settings, WindowSettings(**windows), device=device)
+    predict_questions(checkpoint, questions_to_score(examples), out, settings, WindowSettings(**windows), device=device)

@@ -17,16 +17,6 @@ from advsets.tables.base import (
     soft_score,
 )
 
-
-def _soft_score(name: str, meaning: str, unit: str) -> tuple[Column, Column, Column]:
-    """A mean score and its interval."""
-    return (
-        Column(name, "float64", f"{meaning}, mean; `random_subset`: mean over draws", unit, True),
-        Column(f"{name}_low", "float64", "bootstrap bound over examples; `random_subset`: lowest draw", unit, True),
-        Column(f"{name}_high", "float64", "bootstrap bound over examples; `random_subset`: highest draw", unit, True),
-    )
-
-
 LIST = [
     Table(
         "accuracy",

@@ -3,8 +3,8 @@
 Conventions
 -----------
 A format (`questions.format` of the row) is the module of that name in `advsets.datasets`, with
-`read_questions(path, split)`; it is imported only when a row names it. One that uses a part of its
-source's questions has `read_counted(path, split)`, which also counts the others by reason.
+`read_counted(path, split)`: the tables, and how many questions are left out, by reason. It is
+imported only when a row names it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ def read_source(row: DatasetRow, raw: Path) -> tuple[dict[str, Frames], Counted]
         )
     module = import_module(f"advsets.datasets.{name}")
     splits = [split for split in SPLITS if split in paths]
-    if not hasattr(module, "read_counted"):
-        return {split: module.read_questions(paths[split], split) for split in splits}, []
     read = {split: module.read_counted(paths[split], split) for split in splits}
     left_out: Counted = [(split, why, n, True) for split, (_, counts) in read.items() for why, n in counts.items()]
     return {split: frames for split, (frames, _) in read.items()}, left_out

@@ -22,10 +22,11 @@ import polars as pl
 from advsets.datasets.columns import column_texts
 from advsets.datasets.questions.records import text_of
 from advsets.datasets.raw import RawTable
+from advsets.datasets.roles import holds_questions
 from advsets.errors import UserError, allowed
 from advsets.evaluation.collected.imported_file import VALUES, read_file, unique_ids
 from advsets.evaluation.collected.probabilities import probability_reader
-from advsets.io import parquet_schema, polars_dtype, read_table, write_table
+from advsets.io import polars_dtype, read_table, write_table
 from advsets.labels import map_label
 from advsets.registry import ImportedModel
 from advsets.tables import TABLES
@@ -73,7 +74,7 @@ def import_to_table(
     labels: Mapping[str, str] | None = None,
 ) -> ImportReport:
     """`import_predictions` on a prepared table `examples` or `questions`; what was joined is told on stderr."""
-    is_qa = "question" in parquet_schema(examples).names
+    is_qa = holds_questions(examples)
     name, more = ("questions", ["question"]) if is_qa else ("examples", [])
     frame = read_table(examples, name, ["example_id", "source_id", *more])
     report = import_predictions(model, path, frame, label_order, out, labels=labels)

@@ -11,6 +11,7 @@ itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 from advsets.evaluation.collected.scores import model_means
 from advsets.evaluation.collected.study import IN_THE_LOOP, CollectedStudy
 from advsets.evaluation.frames import table_frame
-from advsets.evaluation.inputs import OTHER, SAME_FAMILY, SELF
-from advsets.stats.bootstrap import percentile_interval
-from advsets.stats.penalty import additive_residuals, empirical_log_odds, mean_residual_weights
+from advsets.evaluation.inputs import SAME_FAMILY, SELF
+from advsets.evaluation.penalty import penalty_of
+from advsets.stats.penalty import additive_residuals, empirical_log_odds
 
 
 def collected_penalty(study: CollectedStudy) -> pl.DataFrame:
@@ -68,32 +69,21 @@ def collected_penalty_cells(study: CollectedStudy) -> pl.DataFrame:
     return table_frame("collected_penalty_cells", rows)
 
 
-def _rows(study: CollectedStudy, training_set: str, measure: int) -> list[dict[str, Any]]:
+def _rows(study: CollectedStudy, training_set: str, measure: int) -> Iterator[dict[str, Any]]:
     models, _, odds, draws = _matrix(study, training_set, measure)
-    relations, known = _relations(study, models), ~np.isnan(odds)
-    rows = []
+    relations = _relations(study, models)
     for relation in (SELF, SAME_FAMILY):
-        chosen = relations == relation
-        weights = mean_residual_weights(known, chosen) if known.any() else None
-        if relation == SAME_FAMILY and not (known & (relations == OTHER)).any():
-            weights = None
-        value, low, high = np.nan, np.nan, np.nan
-        if weights is not None:
-            value = float(weights @ odds[known])
-            low, high = map(float, percentile_interval(draws[:, known] @ weights, study.settings.confidence))
-        rows.append(
-            {
-                "collection": study.collection,
-                "training_set": training_set,
-                "measure": study.measures[measure],
-                "relation": relation,
-                "n_cells": int((known & chosen).sum()),
-                "penalty_log_odds": value,
-                "penalty_log_odds_low": low,
-                "penalty_log_odds_high": high,
-            }
-        )
-    return rows
+        n_cells, value, low, high = penalty_of(odds, lambda: draws, relations, relation, study.settings.confidence)
+        yield {
+            "collection": study.collection,
+            "training_set": training_set,
+            "measure": study.measures[measure],
+            "relation": relation,
+            "n_cells": n_cells,
+            "penalty_log_odds": value,
+            "penalty_log_odds_low": low,
+            "penalty_log_odds_high": high,
+        }
 
 
 def _relations(study: CollectedStudy, models: list[str]) -> NDArray[np.str_]:

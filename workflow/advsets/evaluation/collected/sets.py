@@ -18,6 +18,7 @@ import polars as pl
 from advsets.answers import exact_match, f1
 from advsets.evaluation.collected.study import CollectedStudy, ScoredSet
 from advsets.evaluation.frames import table_frame
+from advsets.labels import agreement
 
 
 def collected_sets(
@@ -82,7 +83,7 @@ def _shares(one: ScoredSet, frame: pl.DataFrame, more: pl.DataFrame) -> list[flo
     order = list(one.row.label_order + one.row.other_labels)
     joined = frame.select("example_id", "label").join(more, on="example_id", how="inner")
     return [
-        counts[order.index(label)] / sum(counts)
+        agreement(counts, label, order)
         for label, counts in zip(joined["label"], map(list, joined["label_count"]), strict=True)
         if sum(counts)
     ]

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from advsets.collected import IMPORTED
+from advsets.datasets.roles import holds_questions, questions_to_score
 from advsets.evaluation.collected.penalty import collected_penalty, collected_penalty_cells
 from advsets.evaluation.collected.scores import collected_correlation, collected_ranks, collected_scores
 from advsets.evaluation.collected.sets import collected_sets
@@ -86,10 +87,8 @@ def write_collection(
 
 
 def _scored_examples(path: Path, row: DatasetRow) -> pl.DataFrame:
-    """Examples that are scored: all, or the questions that chose no checkpoint."""
-    if not row.is_extractive_qa:
-        return read_table(path, "examples")
-    return read_table(path, "questions").filter(pl.col("split") != "validation")
+    """Examples that are scored."""
+    return questions_to_score(path) if row.is_extractive_qa else read_table(path, "examples")
 
 
 def _predictions(path: Path, row: DatasetRow) -> pl.DataFrame:
@@ -107,8 +106,6 @@ def _identities(params: Mapping[str, Any]) -> dict[str, Identity]:
 
 def _n_train(path: Path) -> int:
     """Training examples, less the questions that choose the checkpoint."""
-    import pyarrow.parquet as pq
-
-    if "question" not in pq.read_schema(path).names:
-        return int(pq.read_metadata(path).num_rows)
-    return int((read_table(path, "questions", ["split"])["split"] == "train").sum())
+    if holds_questions(path):
+        return int((read_table(path, "questions", ["split"])["split"] == "train").sum())
+    return read_table(path, "examples", ["example_id"]).height

@@ -462,7 +462,7 @@ def test_broken_yaml_names_the_line(tmp_path: Path, content: str | bytes, expect
     [
         ("run: a\nrun: b\n", "c, line 2: not valid YAML (key 'run' is given twice); mend the file"),
         ("filter: {C: 1, C: 2}\n", "c, line 1: not valid YAML (key 'C' is given twice); mend the file"),
-        ('{"run": "a",\n\t"filter": {"C": 1, "C": 2}}', "c: key 'C' is given twice; mend the file"),
+        ('{"run": "a",\n\t"filter": {"C": 1, "C": 2}}', "c: key 'C' stands twice in an object; mend the file"),
         ("run: a\n\tseed: 2\n", "c, line 2: not valid YAML ("),
         ("[1, 2]", "c: found a list; allowed: a mapping of keys to values; mend the file"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 from advsets import config
 from advsets.errors import UserError
-from advsets.imported_rows import check_imported
+from advsets.imported_rows import check_imported, local_file
 from advsets.schemas import validate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,6 +116,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"files": {"questions": "f.csv"}, "columns": {"id": "uid"}},
         "found id 'uid' and no column of predictions; allowed on 'questions': answer; name it",
     ),
+    "short order": (
+        {"columns": {"id": "uid", "probabilities": "p"}, "probability_order": ["y"]},
+        r"probability_order: found 1 entries \(y\), but 'loop' has 2 labels; allowed: one for each of yes, no",
+    ),
+    "short columns": (
+        {"columns": {"id": "uid", "probabilities": ["p_y"]}},
+        r"columns.probabilities: found 1 entries \(p_y\), but 'loop' has 2 labels",
+    ),
     "label of no set": ({"labels": {"y": "yess"}}, "labels maps 'y' to 'yess', which 'loop' has not; allowed: yes, no"),
 }
 
@@ -137,3 +145,12 @@ def test_wrong_rows_are_told(case: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
         check(changes)
     assert str(caught.value).startswith("imported model mine: ")
+
+
+def test_a_file_of_predictions_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("uid\n", encoding="utf-8")
+    assert local_file("predictions: mine.files.loop", str(tmp_path / "f.csv")) == str(tmp_path / "f.csv")
+    for path, found in ((tmp_path / "g.csv", "no such file"), (tmp_path, "it is a folder")):
+        with pytest.raises(UserError, match=found) as caught:
+            local_file("predictions: mine.files.loop", str(path))
+        assert str(caught.value).startswith(f"predictions: mine.files.loop: {path}: ")

@@ -328,6 +328,7 @@ class TestJson:
             (b'{"a": 1,\n "b"}', "line 2 column 5"),
             (b"\xff\xfe", "utf-8"),
             (b"{} {}", "Extra data"),
+            (b'{"a": [{"b": 1, "c": 2, "b": 1}]}', "key 'b' stands twice in an object"),
         ],
     )
     def test_broken(self, tmp_path: Path, content: bytes, why: str) -> None:

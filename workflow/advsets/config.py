@@ -5,7 +5,6 @@ Schemas in `workflow/schemas/` hold every key, type and default; unknown keys ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import yaml
 from advsets import collected
 from advsets.errors import UserError, allowed, describe_os_error
 from advsets.imported_rows import check_imported
-from advsets.io import write_text
+from advsets.io import RepeatedKeyError, parse_json, write_text
 from advsets.registry import EXTRACTIVE_QA, MULTIPLE_CHOICE, DatasetRow
 from advsets.schemas import did_you_mean, explain, schema, validate
 from advsets.tables import TABLES
@@ -131,17 +130,11 @@ def check_config_files(paths: Iterable[str | Path]) -> None:
 
 def _is_strict_json(path: Path) -> bool:
     """Whether a file is a JSON object; a key given twice raises `UserError`."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise UserError(f"{path}: key {twice[0]!r} is given twice; mend the file")
-        return dict(pairs)
-
     try:
-        return isinstance(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique), dict)
-    except (OSError, ValueError, RecursionError):
+        return isinstance(parse_json(path.read_text(encoding="utf-8")), dict)
+    except RepeatedKeyError as error:
+        raise UserError(f"{path}: {error}; mend the file") from None
+    except (OSError, ValueError):
         return False
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from advsets.errors import UserError, allowed
+from advsets.io import check_file, local_path
 from advsets.registry import EXTRACTIVE_QA
 from advsets.schemas import did_you_mean
 
@@ -31,7 +32,8 @@ def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Ro
     ------
     UserError
         In one line, if it names a data set, model or family of no table, is in the loop of a set
-        without a model in the loop, its columns do not fit the task, or labels are mapped to none.
+        without a model in the loop, its columns or the order of its
+        probabilities do not fit the task, or labels are mapped to none.
     """
     where = f"imported model {name}"
     for key in ("files", "saw", "in_the_loop_of"):
@@ -97,9 +99,38 @@ def _check_columns(where: str, row: Mapping[str, Any], dataset: str, of: Mapping
             f"{where}: columns: found id {columns['id']!r} and no column of predictions; allowed on {dataset!r}:"
             f" {allowed(given)}; name it"
         )
+    if not is_qa:
+        _check_order(where, row, dataset, of)
     for raw, label in (row["labels"] or {}).items():
         if not is_qa and label not in of["label_order"]:
             raise UserError(
                 f"{where}: labels maps {raw!r} to {label!r}, which {dataset!r} has not; allowed:"
                 f" {allowed(of['label_order'])}; correct one of them"
             )
+
+
+def _check_order(where: str, row: Mapping[str, Any], dataset: str, of: Mapping[str, Any]) -> None:
+    """Refuse an order of probabilities that has not as many labels as the data set, or as the columns named."""
+    order, columns, n_labels = row["probability_order"], row["columns"]["probabilities"], len(of["label_order"])
+    for key, given in (("probability_order", order), ("columns.probabilities", columns)):
+        if isinstance(given, list) and given and len(given) != n_labels:
+            raise UserError(
+                f"{where}: {key}: found {len(given)} entries ({allowed(given)}), but {dataset!r} has {n_labels} labels;"
+                f" allowed: one for each of {allowed(of['label_order'])}; correct it"
+            )
+
+
+def local_file(where: str, file: str) -> str:
+    """Absolute path of a file of predictions on disk.
+
+    Raises
+    ------
+    UserError
+        If it is not there or no file.
+    """
+    path = local_path(file, where)
+    try:
+        check_file(path, "a file of predictions")
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    return str(path)

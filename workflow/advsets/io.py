@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,12 +92,30 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+class RepeatedKeyError(ValueError):
+    """A key stands twice in an object of JSON: one of its values would be lost."""
+
+
 def parse_json(text: str) -> Any:
-    """Value of JSON text; ValueError for whatever is wrong with it, also for brackets nested too deep."""
+    """Value of JSON text; ValueError for whatever is wrong with it, also for brackets nested too deep.
+
+    Raises
+    ------
+    RepeatedKeyError
+        If a key stands twice in an object, where JSON readers keep the last value and say nothing.
+    """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object_of)
     except RecursionError:
         raise ValueError("brackets are nested too deep") from None
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise RepeatedKeyError(f"key {twice!r} stands twice in an object")
+    return made
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

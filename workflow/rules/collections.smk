@@ -4,8 +4,7 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from advsets import collected
-from advsets.imported_rows import ADDRESSES
-from advsets.io import local_path
+from advsets.imported_rows import ADDRESSES, local_file
 
 COLLECTIONS = config["collections"]
 IMPORTED_MODELS = config["collected_rows"]["imported"]
@@ -157,7 +156,7 @@ FETCHED_NAMES = {address: name for name, address in FETCHED.items()}
 try:
     IMPORTED_FILES = {
         (model, dataset): FETCHED_NAMES.get(path)
-        or str(local_path(path, f"predictions: {model}.files.{dataset}"))
+        or local_file(f"predictions: {model}.files.{dataset}", path)
         for model, dataset, path in (
             (m, d, IMPORTED_MODELS[m]["files"][d])
             for c in COLLECTIONS

@@ -24,6 +24,7 @@ def main() -> None:
             Path(snakemake.output.dropped),
             max_train=snakemake.params.max_train,
             seed=snakemake.params.seed,
+            where=f"collections: {snakemake.wildcards.collection}.training_sets: {snakemake.wildcards.training_set}",
         )
 
 

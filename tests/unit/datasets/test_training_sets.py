@@ -143,6 +143,18 @@ def test_files_are_read_by_what_they_hold(tmp_path: Path, table: str) -> None:
         tmp_path / "dropped.parquet",
         max_train=None,
         seed=0,
+        where="training set",
     )
     assert read_table(tmp_path / "out.parquet", table).height == 2
     assert read_table(tmp_path / "dropped.parquet", "dropped")["dropped"].all()
+    with pytest.raises(UserError, match=r"^collections: c.training_sets: t: no training rows of d are left"):
+        write_training_set(
+            {"d": tmp_path / "train.parquet"},
+            {"d": tmp_path / "train.parquet"},
+            [],
+            tmp_path / "out.parquet",
+            tmp_path / "dropped.parquet",
+            max_train=None,
+            seed=0,
+            where="collections: c.training_sets: t",
+        )

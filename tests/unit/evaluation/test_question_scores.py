@@ -96,7 +96,7 @@ def test_scores_replace_scores_and_nothing_else(gold: Path, write: Any, tmp_path
         ([{"id": "q1"}], "found a list; allowed: an object of id to answer"),
         ("{", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
-        ('{"q1": "a", "q2": "b", "q1": "c"}', "the key 'q1' stands twice"),
+        ('{"q1": "a", "q2": "b", "q1": "c"}', "key 'q1' stands twice in an object"),
         ({"x": "cat"}, "none of the 1 ids is in"),
         ({}, "none of the 0 ids is in"),
     ],

@@ -50,9 +50,9 @@ def download(url: str, target: Path, sha256: str | None, what: str, by_hand: str
             reason = getattr(error, "reason", None) or error
             raise UserError(f"{what}: cannot fetch {url} ({reason}); check network and address, or {by_hand}") from None
         except ValueError as error:
-            raise UserError(f"{what}: {url} is no address ({error}); correct `source.url`") from None
+            raise UserError(f"{what}: {url} is no address ({error}); correct the address") from None
         check_sha256(
-            temporary, sha256, f"{what}: {url}", f"the file there has changed: correct `source.sha256`, or {by_hand}"
+            temporary, sha256, f"{what}: {url}", f"the file there has changed: correct the `sha256`, or {by_hand}"
         )
 
 

@@ -33,9 +33,19 @@ Counts = dict[str, int]
 
 
 def join_examples(
-    train: Mapping[str, pl.DataFrame], evaluation: Sequence[pl.DataFrame], *, max_train: int | None, seed: int
+    train: Mapping[str, pl.DataFrame],
+    evaluation: Sequence[pl.DataFrame],
+    *,
+    max_train: int | None,
+    seed: int,
+    where: str = "training set",
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Training set out of tables `examples`, by data set.
+
+    Parameters
+    ----------
+    where : str
+        What messages call the training set.
 
     Returns
     -------
@@ -56,7 +66,7 @@ def join_examples(
             pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"),
             pl.lit(None, dtype=pl.List(pl.Int64)).alias("label_count"),
         )
-    parts = _limited(parts, ("group_id", "label"), max_train, seed, counts)
+    parts = _limited(parts, ("group_id", "label"), max_train, seed, counts, where)
     return _together(parts, "examples"), _dropped(counts)
 
 
@@ -67,6 +77,7 @@ def join_questions(
     passages_of: Sequence[pl.DataFrame] = (),
     max_train: int | None,
     seed: int,
+    where: str = "training set",
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Training set out of tables `questions`, by data set.
 
@@ -77,6 +88,8 @@ def join_questions(
         split `validation` there choose the checkpoint.
     passages_of : sequence of DataFrame
         Training tables whose common passages are the only ones kept; empty: all are.
+    where : str
+        What messages call the training set.
 
     Returns
     -------
@@ -92,7 +105,7 @@ def join_questions(
             shared = set.intersection(*(set(other["passage_id"]) for other in passages_of))
             left = _drop(left, left["passage_id"].is_in(list(shared)), OTHER_PASSAGE, counts)
         parts[name] = left.with_columns(pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"))
-    parts = _limited(parts, ("passage_id", "split"), max_train, seed, counts)
+    parts = _limited(parts, ("passage_id", "split"), max_train, seed, counts, where)
     for name in train:
         if name in evaluation:
             chosen = evaluation[name].filter(pl.col("split") == "validation")
@@ -107,7 +120,12 @@ def _drop(frame: pl.DataFrame, keep: pl.Series, reason: str, counts: Counts) -> 
 
 
 def _limited(
-    parts: dict[str, pl.DataFrame], columns: tuple[str, str], max_train: int | None, seed: int, counts: Counts
+    parts: dict[str, pl.DataFrame],
+    columns: tuple[str, str],
+    max_train: int | None,
+    seed: int,
+    counts: Counts,
+    where: str,
 ) -> dict[str, pl.DataFrame]:
     """Every data set's share of `max_train`; refuses a data set of which nothing is left."""
     unit, stratum = columns
@@ -119,7 +137,7 @@ def _limited(
             frame = _drop(frame, subsample_mask(units, frame[stratum], share, seed), BEYOND, counts)
         if frame.is_empty():
             raise UserError(
-                f"training set: no training rows of {name} are left ({_reasons(counts)}); allowed: one or more; raise"
+                f"{where}: no training rows of {name} are left ({_reasons(counts)}); allowed: one or more; raise"
                 " max_train, name other passages_of, or leave the data set out"
             )
         out[name] = frame
@@ -149,6 +167,7 @@ def write_training_set(
     *,
     max_train: int | None,
     seed: int,
+    where: str,
 ) -> None:
     """Read, join and write: of questions if the tables hold questions, of examples otherwise."""
     table = "questions" if holds_questions(next(iter(train.values()))) else "examples"
@@ -156,8 +175,8 @@ def write_training_set(
     others = {name: read_table(path, table) for name, path in evaluation.items()}
     if table == "questions":
         shared = [read_table(path, table) for path in passages_of]
-        joined, counts = join_questions(parts, others, passages_of=shared, max_train=max_train, seed=seed)
+        joined, counts = join_questions(parts, others, passages_of=shared, max_train=max_train, seed=seed, where=where)
     else:
-        joined, counts = join_examples(parts, list(others.values()), max_train=max_train, seed=seed)
+        joined, counts = join_examples(parts, list(others.values()), max_train=max_train, seed=seed, where=where)
     write_table(joined, out, table)
     write_table(counts, dropped, "dropped")

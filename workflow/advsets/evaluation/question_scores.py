@@ -10,7 +10,6 @@ have are reported and left out. Both scores are means over all questions, 0 to 1
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,7 +22,7 @@ from advsets.datasets.squad import read_questions
 from advsets.datasets.tabular import read_text
 from advsets.errors import UserError, allowed, reason
 from advsets.evaluation.frames import table_frame
-from advsets.io import atomic_path, check_file, read_json, write_json
+from advsets.io import atomic_path, check_file, parse_json, read_json, write_json
 from advsets.tables import TABLES
 
 _COLUMNS = TABLES["answer_scores"].column_names
@@ -90,8 +89,8 @@ def read_answers(path: Path) -> dict[str, str | None]:
     """
     check_file(path, "a JSON object of id to answer")
     try:
-        found = json.loads(read_text(path), object_pairs_hook=_without_repeats)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(read_text(path))
+    except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({reason(error)}); mend it") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: found a {type(found).__name__}; allowed: an object of id to answer; convert the file")
@@ -99,15 +98,6 @@ def read_answers(path: Path) -> dict[str, str | None]:
         if answer is not None:
             text_of(answer, f"{path}, id {key!r}", "answer")
     return found
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} stands twice")
-    return values
 
 
 def _row(question: dict[str, Any], answer: str | None) -> dict[str, Any]:

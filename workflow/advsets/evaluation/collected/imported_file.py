@@ -9,7 +9,6 @@ would let the last one win.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from advsets.datasets.columns import column_texts
 from advsets.datasets.raw import RawTable
 from advsets.datasets.tabular import is_table, read_rows, read_text
 from advsets.errors import UserError, allowed
-from advsets.io import check_file
+from advsets.io import RepeatedKeyError, check_file, parse_json
 
 KEYS = "keys of the JSON object"
 VALUES = "values of the JSON object"
@@ -96,20 +95,9 @@ def _object(path: Path, wanted: Iterable[str]) -> RawTable:
 
 def _parsed(path: Path) -> Any:
     """Value of a JSON file, in whose objects no key may stand twice."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise UserError(
-                f"{path}: key {twice!r} stands twice in an object; allowed: one prediction per id; remove one of them"
-            )
-        return made
-
     try:
-        return json.loads(read_text(path), object_pairs_hook=once)
-    except RecursionError:
-        raise UserError(f"{path}: not valid JSON (brackets are nested too deep); mend the file") from None
+        return parse_json(read_text(path))
+    except RepeatedKeyError as error:
+        raise UserError(f"{path}: {error}; allowed: one prediction per id; remove one of them") from None
     except ValueError as error:
         raise UserError(f"{path}: not valid JSON ({error}); mend the file") from None

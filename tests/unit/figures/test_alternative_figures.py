@@ -87,6 +87,16 @@ def test_filters_without_others_have_no_excess(drawn, by_gid, cases) -> None:
     assert len(_points(by_gid(figure, "single", Line2D))) == 2 * (len(cases["base"].adversaries) + 1)
 
 
+def test_the_legend_names_the_kinds_of_filters_there_are(tables_of, cases) -> None:
+    from advsets.figures import registry
+
+    tables = tables_of("base")
+    for kinds in ({"single"}, {"single", "mean"}):
+        rows = tables["ensembles"].filter(pl.col("kind").is_in(sorted(kinds)))
+        figure, _ = registry.draw("ensembles", {**tables, "ensembles": rows}, cases["base"].context())
+        assert len(figure.legends[0].get_texts()) == len(kinds)
+
+
 def test_changed_values_have_a_row_each_and_the_base_a_line(drawn, by_gid) -> None:
     figure, data = drawn("sensitivity", "base")
     changed = data.filter(pl.col("setting") != "base")

@@ -32,7 +32,7 @@ def draw(tables: frames.Tables, context: FigureContext) -> tuple[Figure, pl.Data
     figure = style.new_figure(max(sum(heights), 1.0) + 0.45)
     for name, part, block in zip(names, parts, layout.blocks(figure, heights), strict=True):
         _block(block, part, name, context)
-    figure.legend(handles=_legend(), loc="outside lower right", ncols=3)
+    figure.legend(handles=_legend(middle), loc="outside lower right", ncols=3)
     return figure, data
 
 
@@ -77,5 +77,6 @@ def _rows(axes: Axes, part: pl.DataFrame, measure: str) -> None:
         layout.bounded_points(axes, at, part[at], measure, look, gid=kind)
 
 
-def _legend() -> list[Line2D]:
-    return [look.handle() for look in _LOOKS.values()]
+def _legend(data: pl.DataFrame) -> list[Line2D]:
+    shown_kinds = set(data["kind"])
+    return [look.handle() for kind, look in _LOOKS.items() if kind in shown_kinds]

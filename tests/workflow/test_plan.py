@@ -117,12 +117,14 @@ def test_a_run_tells_its_cost_before_it_starts(workspace) -> None:
 
 
 STAGES = {
-    "download": "fetch_dataset fetch_model",
-    "prepare": "prepare_dataset",
-    "fine-tune": "fine_tune",
+    "download": "fetch_dataset fetch_model fetch_predictions",
+    "prepare": "prepare_dataset prepare_questions",
+    "join": "join_training_set",
+    "fine-tune": "fine_tune fine_tune_collected",
     "embed": "embed",
     "filter": "filter_start filter_rounds filter_collect filter_variant",
-    "predict": "predict",
+    "predict": "predict predict_collected",
+    "import": "import_predictions",
     "export": "export_set",
 }
 
@@ -131,8 +133,10 @@ def stage_of(rule: str) -> str | None:
     for stage, rules in STAGES.items():
         if rule in rules.split():
             return stage
-    if rule.startswith("evaluate_") or rule == "write_findings":
+    if rule.startswith("evaluate_") or rule in ("write_findings", "question_statistics"):
         return "evaluate"
+    if rule == "write_cross_training":
+        return "figures"
     assert rule == "all" or rule.startswith("draw_"), f"{rule}: give it a stage here and in the README"
     return "figures" if rule.startswith("draw_") else None
 
@@ -147,15 +151,16 @@ def reachable(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
         found |= more
 
 
-def test_the_picture_in_the_readme_is_the_graph_of_stages(workspace) -> None:
+@pytest.mark.parametrize(("number", "run"), [(0, "smoke"), (1, "collected")])
+def test_the_pictures_in_the_readme_are_the_graph_of_stages(workspace, number: int, run: str) -> None:
     text = (PROJECT / "README.md").read_text(encoding="utf-8")
-    picture = text[text.index("```mermaid") : text.index("```", text.index("```mermaid") + 3)]
+    picture = text.split("```mermaid")[number + 1].split("```")[0]
     step = r'([\w-]+)(?:\["[^"]*"\])?'
     chains = [re.split(r" --(?: [^>]*? --)?> ", line.strip()) for line in picture.splitlines() if "-->" in line]
     names = [[re.fullmatch(step, part)[1] for part in chain] for chain in chains]
     drawn = {pair for chain in names for pair in zip(chain, chain[1:], strict=False)}
 
-    graph = workspace.run("--rulegraph", "--configfile", "config/smoke.yaml").stdout
+    graph = workspace.run("--rulegraph", "--configfile", f"config/{run}.yaml").stdout
     rules = dict(re.findall(r'^\s*(\d+)\s*\[\s*label = "(\w+)"', graph, re.MULTILINE))
     needs = {tuple(map(stage_of, (rules[a], rules[b]))) for a, b in re.findall(r"(\d+) -> (\d+)", graph)}
     needs = {(a, b) for a, b in needs if a and b and a != b}

@@ -152,7 +152,7 @@ def test_latex_escapes_its_own_characters(text, wanted) -> None:
 def test_latex_has_every_number_in_its_column() -> None:
     rows, context = table("both"), COLLECTED["both"].context()
     text = latex(rows, context)
-    anli, questions = re.findall(r"\\begin\{table\}.*?\\end\{table\}", text, re.DOTALL)
+    anli, questions = re.findall(r"\\begin\{table\*\}.*?\\end\{table\*\}", text, re.DOTALL)
     for part, n_columns in ((anli, 5), (questions, 6)):
         assert rf"\begin{{tabular}}{{ll{'r' * n_columns}}}" in part
         body = part.split("\\midrule\n")[1].split("\n\\bottomrule")[0].split("\n")
@@ -165,9 +165,9 @@ def test_latex_has_every_number_in_its_column() -> None:
     (line,) = [line for line in questions.split("\n") if line.startswith(" & D-BERT")][:1]
     mean, sd = f"{100 * own['mean_score']:.1f}", f"{100 * own['score_sd']:.1f}"
     score = rf"\underline{{{mean}}}" if own["best"] else mean
-    assert line.endswith(rf"& {score}\,{{\scriptsize$\pm${sd}}} \\")
+    assert line.endswith(rf"& {score}\,{{\tiny$\pm${sd}}} \\")
     assert questions.count(r"\underline{") == rows.filter(collection="adversarial_qa")["best"].sum()
-    assert r"\multicolumn{2}{c}{AdversarialQA D(BERT)}" in questions
+    assert r"\multicolumn{2}{c}{\parbox[b]{7.4em}{\centering\strut AdversarialQA D(BERT)\strut}}" in questions
     assert r"\cmidrule(lr){3-4} \cmidrule(lr){5-6} \cmidrule(lr){7-8}" in questions
     assert (
         r"\caption{adversarial\_qa: exact match and F1 (\%), mean ± standard deviation over 3 fine-tuning" in questions
@@ -182,4 +182,7 @@ def test_latex_without_rows_is_a_comment() -> None:
 def test_latex_titles_are_escaped() -> None:
     context = FigureContext(dataset_titles={"R1": "R&D {1}"}, model_titles={"mini": "50% of_it"})
     text = latex(table("one_model"), context)
-    assert r"\multicolumn{1}{c}{R\&D \{1\}}" in text and r"50\% of\_it & snli\_mnli &" in text
+    assert (
+        r"\multicolumn{1}{c}{\parbox[b]{3.7em}{\centering\strut R\&D \{1\}\strut}}" in text
+        and r"50\% of\_it & snli\_mnli &" in text
+    )

@@ -143,6 +143,16 @@ def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
             change(standard=[], imported_models=["elsewhere"]),
             "collections: c: imported model 'elsewhere' has files for plain, none of which is an evaluation set here",
         ),
+        (
+            change(training_sets={}, evaluated_models=[]),
+            "collections: c: no model has predictions on 'plain'; allowed: sets that an imported model has a file for",
+        ),
+        (lambda run: run.update(collections={2020: run["collections"]["c"]}), "configuration: collections: found 2020"),
+        (
+            change(training_sets={"t": {"datasets": ["plain"], "max_train": "1e5"}}),
+            "configuration: collections.c.training_sets.t.max_train: found '1e5'; allowed: type integer or null (Train",
+        ),
+        (change(fine_tuning_seeds=[1.0]), "configuration: collections.c.fine_tuning_seeds.0: found 1.0; allowed: type"),
         (change(imported_models=["publishd"]), "collections: c.imported_models: no row 'publishd' in predictions.yaml"),
         (change(fine_tune={"epochs": 0}), "collections: c: fine_tune: epochs: found 0; allowed: 1 or more"),
         (change(fine_tune={"epoch": 1}), "collections: c: fine_tune: unknown key 'epoch'"),

@@ -295,7 +295,7 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     ),
     "row name that is a number": (
         lambda files: files.models.update({2024: MODELS["small"]}),
-        "config/models.yaml: found 2024; allowed: type string; correct it",
+        "config/models.yaml: found 2024; allowed: type string; write it in quotes",
     ),
     "row without source": (
         remove("datasets.pairs.source"),
@@ -354,7 +354,7 @@ BAD: dict[str, tuple[Callable[[Files], None], str]] = {
     ),
     "label that YAML reads as a boolean": (
         change("datasets.pairs.label_order", ["yes", False]),
-        "config/datasets.yaml: pairs.label_order.1: found False; allowed: type string; correct it",
+        "config/datasets.yaml: pairs.label_order.1: found False; allowed: type string; write it in quotes",
     ),
     "more annotators of a multiple-choice set": (
         lambda files: (

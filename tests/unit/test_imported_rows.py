@@ -9,7 +9,7 @@ import pytest
 
 from advsets import config
 from advsets.errors import UserError
-from advsets.imported_rows import check_imported, local_file
+from advsets.imported_rows import check_imported, check_loop, local_file
 from advsets.schemas import validate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +124,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"columns": {"id": "uid", "probabilities": ["p_y"]}},
         r"columns.probabilities: found 1 entries \(p_y\), but 'loop' has 2 labels",
     ),
+    "checksum of no file": ({"sha256": {"lop": "0" * 64}}, "sha256: no row 'lop' in the data sets tables; .* 'loop'"),
+    "checksum of a local file": (
+        {"sha256": {"loop": "0" * 64}},
+        "sha256.loop: `files` has no address for 'loop'; allowed: checksums of files that are fetched",
+    ),
     "label of no set": ({"labels": {"y": "yess"}}, "labels maps 'y' to 'yess', which 'loop' has not; allowed: yes, no"),
 }
 
@@ -154,3 +159,20 @@ def test_a_file_of_predictions_must_be_there(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=found) as caught:
             local_file("predictions: mine.files.loop", str(path))
         assert str(caught.value).startswith(f"predictions: mine.files.loop: {path}: ")
+
+
+@pytest.mark.parametrize(
+    ("loop", "message"),
+    [
+        ({"models": ["smal"], "family": "bert"}, ".models: no row 'smal' in the models tables; .* mean 'small'"),
+        ({"models": ["small"], "family": "gpt"}, ".family: found 'gpt'; allowed: 'bert', that of 'small'; correct one"),
+        ({"models": ["small"]}, ".family: found None; allowed: 'bert', that of 'small'"),
+        ({"family": "brt"}, ".family: no family 'brt' in the models tables; .* mean 'bert'"),
+    ],
+)
+def test_a_model_in_the_loop_must_be_known(loop: dict[str, Any], message: str) -> None:
+    rows = {"loop": {**DATASETS["loop"], "model_in_the_loop": {"title": "Some model", **loop}}}
+    row, models = validate(rows, "datasets", "table")["loop"], validate(MODELS, "models", "table")
+    with pytest.raises(UserError, match=f"^data set loop: model_in_the_loop{message}"):
+        check_loop("loop", row, models)
+    check_loop("loop", validate(DATASETS, "datasets", "table")["loop"], models)

@@ -50,6 +50,7 @@ def check_collection(name: str, collection: Mapping[str, Any], datasets: Rows, m
     if both:
         raise UserError(f"{where}: {both[0]!r} stands in standard and adversarial; allowed: one of the two; remove one")
     _check_models(where, collection, models, imported)
+    _check_predicted(where, collection, imported)
     _check_tasks(where, collection, datasets)
     for part, row in collection["training_sets"].items():
         if part == IMPORTED:
@@ -84,6 +85,19 @@ def _check_models(where: str, collection: Mapping[str, Any], models: Rows, impor
                 f"{where}: imported model {model!r} has files for {allowed(imported[model]['files'], 5)}, none of which"
                 f" is an evaluation set here; allowed: {allowed(evaluation_sets(collection), 20)}; correct one of them"
             )
+
+
+def _check_predicted(where: str, collection: Mapping[str, Any], imported: Rows) -> None:
+    """Refuse an evaluation set that no model of the collection has predictions on."""
+    if collection["evaluated_models"]:
+        return
+    predicted = {dataset for model in collection["imported_models"] for dataset in imported[model]["files"]}
+    lacking = [name for name in evaluation_sets(collection) if name not in predicted]
+    if lacking:
+        raise UserError(
+            f"{where}: no model has predictions on {lacking[0]!r}; allowed: sets that an imported model has a file for,"
+            " or any with evaluated_models; add its file, remove the set, or train models"
+        )
 
 
 def _check_tasks(where: str, collection: Mapping[str, Any], datasets: Rows) -> None:

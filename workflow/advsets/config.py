@@ -14,7 +14,7 @@ import yaml
 
 from advsets import collected
 from advsets.errors import UserError, allowed, describe_os_error
-from advsets.imported_rows import check_imported
+from advsets.imported_rows import check_imported, check_loop
 from advsets.io import RepeatedKeyError, parse_json, write_text
 from advsets.registry import EXTRACTIVE_QA, MULTIPLE_CHOICE, DatasetRow
 from advsets.schemas import did_you_mean, explain, schema, validate
@@ -108,6 +108,8 @@ def _collected_rows(
         for model in part["imported_models"]:
             check_imported(model, imported[model], datasets, models)
         rows["datasets"] |= {dataset: datasets[dataset] for dataset in collected.datasets_of(part)}
+        for dataset in collected.evaluation_sets(part):
+            check_loop(dataset, datasets[dataset], models)
         collected.check_collection(name, part, datasets, models, imported)
         _check_section(f"collections: {name}", part, "fine_tune")
     return rows

@@ -36,7 +36,7 @@ def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Ro
         probabilities do not fit the task, or labels are mapped to none.
     """
     where = f"imported model {name}"
-    for key in ("files", "saw", "in_the_loop_of"):
+    for key in ("files", "sha256", "saw", "in_the_loop_of"):
         for dataset in row[key]:
             _check_name(f"{where}: {key}", dataset, datasets, "row", "data sets tables")
     for dataset in row["in_the_loop_of"]:
@@ -55,9 +55,39 @@ def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Ro
             )
     elif row["family"] is not None:
         _check_name(f"{where}: family", row["family"], sorted(set(families.values())), "family", "models tables")
+    for dataset in row["sha256"]:
+        if not row["files"].get(dataset, "").startswith(ADDRESSES):
+            raise UserError(
+                f"{where}: sha256.{dataset}: `files` has no address for {dataset!r}; allowed: checksums of files that"
+                " are fetched; remove it, or correct `files`"
+            )
     for dataset, file in row["files"].items():
         _check_file(f"{where}: files.{dataset}", file)
         _check_columns(where, row, dataset, datasets[dataset])
+
+
+def check_loop(name: str, row: Mapping[str, Any], models: Rows) -> None:
+    """Refuse a data set whose model in the loop is of no models table, or of another family than it says.
+
+    Raises
+    ------
+    UserError
+        In one line, naming the data set, if `models` or `family` cannot be meant.
+    """
+    loop = row["model_in_the_loop"]
+    if loop is None:
+        return
+    where = f"data set {name}: model_in_the_loop"
+    families = {model: models[model]["family"] for model in models}
+    for model in loop["models"]:
+        _check_name(f"{where}.models", model, models, "row", "models tables")
+        if loop["family"] != families[model]:
+            raise UserError(
+                f"{where}.family: found {loop['family']!r}; allowed: {families[model]!r}, that of {model!r}; correct"
+                " one of them"
+            )
+    if loop["family"] is not None:
+        _check_name(f"{where}.family", loop["family"], sorted(set(families.values())), "family", "models tables")
 
 
 def _check_name(where: str, name: str, known: Iterable[str], what: str, tables: str) -> None:

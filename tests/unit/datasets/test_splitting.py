@@ -47,6 +47,13 @@ def test_groups_are_taken_whole_within_the_limit(rows: list[tuple[int, str]], n_
     assert not set(units.filter(mask)) & set(units.filter(~mask))
 
 
+def test_a_group_larger_than_the_share_of_its_label_is_passed_over() -> None:
+    units = pl.Series(["big"] * 40 + [f"s{i}" for i in range(20)])
+    for seed in range(5):
+        mask = subsample_mask(units, pl.Series(["x"] * 60), 10, seed)
+        assert mask.sum() == 10 and not mask[:40].any()
+
+
 def test_subsample_ignores_row_order() -> None:
     labels = pl.Series(["x", "y", "y", "z"] * 1000)
     mask = subsample_mask(UNITS, labels, 500, 1)

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from advsets.datasets.tabular import read_label_file, read_rows
@@ -119,6 +121,21 @@ BROKEN = [
     ("a.parquet", b"PAR1 no", "not a readable Parquet file"),
     ("a.xlsx", b"", "ends in '.xlsx'; allowed: .jsonl"),
 ]
+
+
+def test_a_parquet_column_that_stands_twice_or_is_damaged_is_told(tmp_path: Path) -> None:
+    column = pa.array([f"text {i}" for i in range(2000)])
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table([column, column], names=["text", "text"]), path)
+    with pytest.raises(UserError, match=r"a.parquet: column 'text' stands twice in the header; rename one of them"):
+        read_rows(path, ["text"])
+    pq.write_table(pa.table({"text": column}), path)
+    content = bytearray(path.read_bytes())
+    content[60:600] = bytes(255 - byte for byte in content[60:600])
+    path.write_bytes(bytes(content))
+    with pytest.raises(UserError, match=r"a.parquet: not a readable Parquet file \(.*\); write it again") as caught:
+        read_rows(path, ["text"])
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "content", "message"), BROKEN)

@@ -130,6 +130,22 @@ def test_a_data_set_that_is_all_evaluation_is_told_whatever_the_limit(max_train:
         )
 
 
+def test_what_is_left_out_is_counted_by_data_set() -> None:
+    parts = {"a": examples(["x", "y", "z"]), "b": examples(["x", "y"], "f")}
+    with pytest.raises(UserError, match="no training rows of b are left \\(2 text equals an evaluation row's"):
+        join_examples(parts, [examples(["x", "y"], "e")], max_train=None, seed=0)
+
+
+def test_a_label_whose_groups_are_too_large_for_the_draw_is_told() -> None:
+    frame = examples([f"t{i}" for i in range(48)]).with_columns(
+        group_id=pl.Series(["g"] * 40 + [f"s{i}" for i in range(8)]), label=pl.Series(["yes"] * 40 + ["no"] * 8)
+    )
+    with pytest.raises(UserError, match="^here: of d's label 'yes' no training row fits into 24 rows, drawn by whole"):
+        join_examples({"d": frame}, [], max_train=24, seed=0, where="here")
+    joined, _ = join_examples({"d": frame}, [], max_train=48, seed=0)
+    assert joined.height == 48
+
+
 @pytest.mark.parametrize("table", ["examples", "questions"])
 def test_files_are_read_by_what_they_hold(tmp_path: Path, table: str) -> None:
     make = examples if table == "examples" else questions

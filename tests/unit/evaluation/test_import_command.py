@@ -85,15 +85,28 @@ def test_wrong_options(files: Path, options: list[str], message: str, capsys: py
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--labels", "e=yes"], "--labels: found {'e': 'yes'} for answers, which have no labels"),
+        (["--probability-order", "e", "n"], "--probability-order: found ['e', 'n'] for answers"),
+    ],
+)
+def test_labels_of_answers(files: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(files, "--id-column", "uid", "--answer-column", "said", *options)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         (
             "id,label\nu1,yes\n",
             "found 1 rows with columns id, label; allowed: a row per example with column example_id",
         ),
-        ("example_id,label\n", "an example_id is missing or stands twice"),
-        ("example_id,label\nu1,yes\n,no\n", "line 3: an example_id is missing or stands twice"),
-        ("example_id,label\nu1,yes\nu1,no\n", "line 2: an example_id is missing or stands twice"),
+        ("example_id,label\n", "found no rows; allowed: a row per example"),
+        ("example_id,label\nu1,yes\n,no\n", "line 3: an example_id is missing; allowed: one row per example"),
+        ("example_id,label\nu1,yes\nu1,no\n", "line 2: example_id 'u1' stands twice; allowed: one row per"),
         ("example_id\nu1\nu2\n", "found 0 labels in column label; allowed: two or more, or --label-order"),
     ],
 )

@@ -75,8 +75,17 @@ def parquet(rows: list[dict[str, Any]]) -> bytes:
 
 def parquet_map(rows: list[dict[str, Any]]) -> bytes:
     """Parquet whose probabilities are a map column."""
-    pairs = pa.array([list(row["p"].items()) for row in rows], pa.map_(pa.string(), pa.float64()))
-    table = pa.table({"uid": [row["uid"] for row in rows], "said": [row["said"] for row in rows], "p": pairs})
+    return with_pairs(rows, [list(row["p"].items()) for row in rows])
+
+
+def parquet_pairs(pairs: list[tuple[str, float]]) -> bytes:
+    """The same of one row with these pairs."""
+    return with_pairs([{"uid": "u1", "said": "e"}], [pairs])
+
+
+def with_pairs(rows: list[dict[str, Any]], pairs: list[list[tuple[str, float]]]) -> bytes:
+    maps = pa.array(pairs, pa.map_(pa.string(), pa.float64()))
+    table = pa.table({"uid": [row["uid"] for row in rows], "said": [row["said"] for row in rows], "p": maps})
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()
@@ -276,6 +285,24 @@ WRONG: dict[str, tuple[list[dict[str, Any]] | bytes, str, dict[str, Any], str]] 
         "p.jsonl",
         {"columns": {"id": "uid"}},
         "no column of predictions is named; found: uid",
+    ),
+    "columns called otherwise than stated": (
+        b"uid,said,n,e,c\nu1,e,.1,.7,.2\n",
+        "p.csv",
+        {"columns": {"id": "uid", "predicted_label": "said", "probabilities": ["n", "e", "c"]}},
+        "columns n, e, c are called after labels and stand in another order than `probability_order`, e, n, c;",
+    ),
+    "label twice in a map of Parquet": (
+        parquet_pairs([("e", 0.5), ("n", 0.3), ("c", 0.1), ("e", 0.1)]),
+        "p.parquet",
+        {"probability_order": []},
+        "probabilities name 'e' twice; allowed: each label once",
+    ),
+    "label twice in a text": (
+        b'uid\tsaid\tp\nu1\te\t{"e": 0.5, "n": 0.3, "e": 0.2}\n',
+        "p.tsv",
+        {"probability_order": []},
+        "key 'e' stands twice in an object",
     ),
     "no id named": (
         ROWS,

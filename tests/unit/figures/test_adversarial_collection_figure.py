@@ -232,6 +232,14 @@ def test_text_is_legible(case, monkeypatch) -> None:
     assert faults(figure, monkeypatch) == {}
 
 
+def test_wide_and_broken_titles_are_legible(monkeypatch) -> None:
+    study = COLLECTED["both"]
+    titles = ["ADVERSARIAL NLI ROUND ONE, MNLI GENRES", "DYNABENCH NLI ROUND TWO,\nHUMAN WRITTEN", "long " * 40]
+    named = {name: titles[i % 3] for i, name in enumerate(study.context().dataset_titles)}
+    figure, _ = registry.draw(NAME, make_collected(study), dataclasses.replace(study.context(), dataset_titles=named))
+    assert faults(figure, monkeypatch) == {}
+
+
 def test_no_line_is_drawn_without_bounds() -> None:
     figure, _ = drawn("no_bounds")
     lines = [c for c in figure.findobj(LineCollection) if c.get_gid() in ("interval", "standard_interval")]

@@ -82,7 +82,7 @@ def _is_measured(response: Any) -> bool:
 
 def _warn_unmeasured(name: str) -> None:
     print(
-        f"{name}: the server tells no length, so that a cut transfer may go unnoticed; give `source.sha256`",
+        f"{name}: the server tells no length, so that a cut transfer may go unnoticed; give its `sha256`",
         file=sys.stderr,
         flush=True,
     )

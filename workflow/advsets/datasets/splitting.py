@@ -29,8 +29,9 @@ def subsample_mask(units: pl.Series, labels: pl.Series, n_max: int, seed: int) -
     """Rows of a draw of at most `n_max`, whole units, each label with its share, shape (n_rows,).
 
     Units are taken in order of a keyed hash within the label that most of their rows have,
-    until the label's share of `n_max` would be passed. With units of one row the result has
-    exactly `n_max` rows; with larger ones it may be a little smaller.
+    until the label's share of `n_max` would be passed; a unit larger than that share is passed
+    over. With units of one row the result has exactly `n_max` rows; with larger ones it may be
+    smaller.
     """
     frame = pl.DataFrame({"unit": units, "label": labels})
     if frame.height <= n_max:
@@ -45,7 +46,8 @@ def subsample_mask(units: pl.Series, labels: pl.Series, n_max: int, seed: int) -
     draw = uniform_for(majority["unit"].to_list(), seed, "subsample")
     ordered = majority.with_columns(pl.Series("draw", draw)).sort(["draw", "unit"])
     quotas = _quotas(ordered.group_by("label").agg(pl.col("n").sum()).sort("label"), n_max)
-    taken = ordered.join(quotas, on="label").filter(pl.col("n").cum_sum().over("label") <= pl.col("quota"))
+    fitting = ordered.join(quotas, on="label", maintain_order="left").filter(pl.col("n") <= pl.col("quota"))
+    taken = fitting.filter(pl.col("n").cum_sum().over("label") <= pl.col("quota"))
     return units.is_in(taken["unit"].to_list())
 
 

@@ -205,9 +205,7 @@ def _delimited(path: Path, rows: Iterator[tuple[int, list[str]]], wanted: frozen
     _, header = next(rows, (0, []))
     if not header:
         raise UserError(f"{path}: the file is empty; give one with a header and rows")
-    twice = sorted({name for name in header if header.count(name) > 1} & wanted)
-    if twice:
-        raise UserError(f"{path}: column {twice[0]!r} stands twice in the header; rename one of them")
+    _refuse_repeats(path, header, wanted)
     positions = {name: header.index(name) for name in header if name in wanted}
     columns: dict[str, list[Any]] = {name: [] for name in positions}
     numbers: list[int] = []
@@ -223,6 +221,12 @@ def _delimited(path: Path, rows: Iterator[tuple[int, list[str]]], wanted: frozen
     return RawTable(str(path), columns, numbers, header, "line")
 
 
+def _refuse_repeats(path: Path, header: list[str], wanted: frozenset[str]) -> None:
+    twice = sorted({name for name in header if header.count(name) > 1} & wanted)
+    if twice:
+        raise UserError(f"{path}: column {twice[0]!r} stands twice in the header; rename one of them")
+
+
 def _parquet(path: Path, wanted: frozenset[str]) -> RawTable:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -234,8 +238,11 @@ def _parquet(path: Path, wanted: frozenset[str]) -> RawTable:
     try:
         file = pq.ParquetFile(source)
         names = list(file.schema_arrow.names)
+        _refuse_repeats(path, names, wanted)
         table = file.read(columns=[n for n in names if n in wanted])
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
         raise UserError(f"{path}: not a readable Parquet file ({str(error).split('.')[0]}); write it again") from None
     return arrow_table(str(path), table, file.metadata.num_rows, names)
 

@@ -11,6 +11,7 @@ the same passages.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -58,10 +59,10 @@ def join_examples(
         If nothing is left of a data set.
     """
     seen = pl.concat([text_keys(frame) for frame in evaluation]) if evaluation else pl.Series([], dtype=pl.String)
-    counts: Counts = {}
+    counts: dict[str, Counts] = {name: {} for name in train}
     parts = {}
     for name, frame in train.items():
-        left = _drop(frame, ~text_keys(frame).is_in(seen.unique().to_list()), IN_EVALUATION, counts)
+        left = _drop(frame, ~text_keys(frame).is_in(seen.unique().to_list()), IN_EVALUATION, counts[name])
         parts[name] = left.with_columns(
             pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"),
             pl.lit(None, dtype=pl.List(pl.Int64)).alias("label_count"),
@@ -96,14 +97,14 @@ def join_questions(
     train, dropped : DataFrame
         Tables `questions`, with splits `train` and `validation`, and `dropped`.
     """
-    counts: Counts = {}
+    counts: dict[str, Counts] = {name: {} for name in train}
     seen = {passage for frame in evaluation.values() for passage in frame["passage_id"]}
     parts = {}
     for name, frame in train.items():
-        left = _drop(frame, ~frame["passage_id"].is_in(list(seen)), PASSAGE_IN_EVALUATION, counts)
+        left = _drop(frame, ~frame["passage_id"].is_in(list(seen)), PASSAGE_IN_EVALUATION, counts[name])
         if passages_of:
             shared = set.intersection(*(set(other["passage_id"]) for other in passages_of))
-            left = _drop(left, left["passage_id"].is_in(list(shared)), OTHER_PASSAGE, counts)
+            left = _drop(left, left["passage_id"].is_in(list(shared)), OTHER_PASSAGE, counts[name])
         parts[name] = left.with_columns(pl.format("{}/{}", pl.lit(name), "example_id").alias("example_id"))
     parts = _limited(parts, ("passage_id", "split"), max_train, seed, counts, where)
     for name in train:
@@ -124,23 +125,30 @@ def _limited(
     columns: tuple[str, str],
     max_train: int | None,
     seed: int,
-    counts: Counts,
+    counts: Mapping[str, Counts],
     where: str,
 ) -> dict[str, pl.DataFrame]:
-    """Every data set's share of `max_train`; refuses a data set of which nothing is left."""
+    """Every data set's share of `max_train`; refuses a data set or a label of which nothing is left."""
     unit, stratum = columns
     out = {}
     shares = training_shares(max_train or 0, len(parts))
     for share, (name, frame) in zip(shares, parts.items(), strict=True):
+        kept = frame
         if max_train is not None and not frame.is_empty():
             units = frame.select(pl.coalesce(unit, "example_id")).to_series()
-            frame = _drop(frame, subsample_mask(units, frame[stratum], share, seed), BEYOND, counts)
-        if frame.is_empty():
+            kept = _drop(frame, subsample_mask(units, frame[stratum], share, seed), BEYOND, counts[name])
+        if kept.is_empty():
             raise UserError(
-                f"{where}: no training rows of {name} are left ({_reasons(counts)}); allowed: one or more; raise"
+                f"{where}: no training rows of {name} are left ({_reasons(counts[name])}); allowed: one or more; raise"
                 " max_train, name other passages_of, or leave the data set out"
             )
-        out[name] = frame
+        lost = sorted(set(frame[stratum]) - set(kept[stratum]))
+        if lost:
+            raise UserError(
+                f"{where}: of {name}'s {stratum} {lost[0]!r} no training row fits into {share} rows, drawn by whole"
+                f" groups; allowed: every {stratum} in the draw; raise max_train"
+            )
+        out[name] = kept
     return out
 
 
@@ -152,8 +160,11 @@ def _together(parts: Mapping[str, pl.DataFrame], table: str) -> pl.DataFrame:
     return pl.concat([frame.select(TABLES[table].column_names) for frame in parts.values()])
 
 
-def _dropped(counts: Counts) -> pl.DataFrame:
-    rows = [{"split": "train", "reason": r, "n_examples": n, "dropped": True} for r, n in sorted(counts.items())]
+def _dropped(counts: Mapping[str, Counts]) -> pl.DataFrame:
+    total: Counter[str] = Counter()
+    for part in counts.values():
+        total.update(part)
+    rows = [{"split": "train", "reason": r, "n_examples": n, "dropped": True} for r, n in sorted(total.items())]
     schema = {"split": pl.String, "reason": pl.String, "n_examples": pl.Int64, "dropped": pl.Boolean}
     return pl.DataFrame(rows, schema=schema)
 

@@ -9,10 +9,12 @@ from itertools import combinations
 import polars as pl
 
 from advsets.collected import IMPORTED
-from advsets.figures import collected, frames, layout
+from advsets.figures import collected, frames, layout, style
 from advsets.figures.context import FigureContext
 
-_POINTS_PER_LETTER = 3.8
+_LEAST_LETTERS = 6
+_FILLED = 0.93
+"""Share of a width that text may take: panels turn out a little narrower than planned."""
 _LONGEST_LOOP = 30
 _MOST_PAIRS = 3
 
@@ -39,10 +41,10 @@ class Notes:
         self, collection: str, training_set: str, dataset: str, measure: str, standard: str | None, width_in: float
     ) -> str:
         """Title, model in the loop, n, levels, and tau-b with the standard set, in lines of `width_in` inches."""
-        letters = int(72 * width_in / _POINTS_PER_LETTER)
+        width = 72 * width_in
         tau = self._tau(collection, training_set, measure, [dataset, standard or ""])
         phrases = [*self._of_set(collection, dataset, measure), *(f"tau-b {text}" for _, text in tau)]
-        return "\n".join([*_wrapped(self.context.dataset_title(dataset), letters, 2), *_packed(phrases, letters)])
+        return "\n".join([*_wrapped(self.context.dataset_title(dataset), width, 2), *_packed(phrases, width)])
 
     def standard(self, dataset: str | None, measure: str) -> str:
         """Label of the x axis."""
@@ -54,28 +56,28 @@ class Notes:
 
         What the facets' titles say of a set stands here if there are none (`alone`).
         """
-        letters = max(int(72 * width_in / _POINTS_PER_LETTER) - 1, 6)
+        width = 72 * width_in - style.SMALLEST_PT / 2
         own = rows.filter(pl.col("dataset") == dataset)
         loop = self.context.order_models(own.filter("in_the_loop")["evaluated_model"])
         of_set = self._of_set(rows["collection"][0], dataset, measure)
         lines = [
-            *_wrapped(self.context.dataset_title(dataset), letters, 3),
-            *(line for text in of_set if alone or text.startswith("n =") for line in _wrapped(text, letters, 3)),
-            *(line for name in loop for line in _wrapped(f"★ {self.context.model_title(name)}", letters, 3)),
+            *_wrapped(self.context.dataset_title(dataset), width, 3),
+            *(line for text in of_set if alone or text.startswith("n =") for line in _wrapped(text, width, 3)),
+            *(line for name in loop for line in _wrapped(f"★ {self.context.model_title(name)}", width, 3)),
         ]
         return "\n".join(lines)
 
     def unplaced(self, rows: pl.DataFrame, measure: str, width_in: float) -> str:
         """Title of the panel of models without a standard score, with penalty and tau-b of imported ones."""
         collection, all_imported = rows["collection"][0], (rows["training_set"] == IMPORTED).all()
-        letters = int(72 * width_in / _POINTS_PER_LETTER)
+        width = 72 * width_in
         pairs = self._tau(collection, IMPORTED, measure, self.context.order_sets(collection, rows["dataset"]))
         title = f"{'Published predictions' if all_imported else 'Models'} (no score on a standard set)"
         told = [[text] for text in (self._penalty(collection, IMPORTED, measure),) if text]
         told += [_told(pairs)] if pairs else []
         if told and not all_imported:
             told[0][0] = f"Published predictions: {told[0][0]}"
-        return "\n".join([*_wrapped(title, letters, 3), *(line for part in told for line in _packed(part, letters))])
+        return "\n".join([*_wrapped(title, width, 3), *(line for part in told for line in _packed(part, width))])
 
     def _of_set(self, collection: str, dataset: str, measure: str) -> list[str]:
         rows = self._sets(collection, measure).filter(pl.col("dataset") == dataset)
@@ -140,16 +142,26 @@ def _told(pairs: list[tuple[str, str]]) -> list[str]:
     return [f"tau-b of two sets {collected.number(min(values))} to {collected.number(max(values))}"]
 
 
-def _wrapped(text: str, letters: int, most: int) -> list[str]:
-    return textwrap.wrap(text, letters, max_lines=most, placeholder="…")
+def _fits(line: str, width: float) -> bool:
+    return layout.text_width(line, style.SMALLEST_PT) <= _FILLED * width
 
 
-def _packed(phrases: list[str], letters: int) -> list[str]:
-    """Phrases one after the other in lines of this length, each unbroken where it fits."""
+def _wrapped(text: str, width: float, most: int) -> list[str]:
+    """Lines of at most `width` points, each of as many letters as the widest of them allows."""
+    letters = max(layout.letters_in(text, width, style.SMALLEST_PT), _LEAST_LETTERS)
+    while True:
+        lines = textwrap.wrap(text, letters, max_lines=most, placeholder="…")
+        if letters == _LEAST_LETTERS or all(_fits(line, width) for line in lines):
+            return lines
+        letters -= 1
+
+
+def _packed(phrases: list[str], width: float) -> list[str]:
+    """Phrases one after the other in lines of `width` points, each unbroken where it fits."""
     lines: list[str] = []
     for phrase in phrases:
-        if lines and len(lines[-1]) + len(phrase) + 2 <= letters:
+        if lines and _fits(f"{lines[-1]}, {phrase}", width):
             lines[-1] += f", {phrase}"
         else:
-            lines += _wrapped(phrase, letters, 4)
+            lines += _wrapped(phrase, width, 4)
     return lines

@@ -72,10 +72,10 @@ class FigureContext:
         )
 
     def dataset_title(self, name: str) -> str:
-        return self.dataset_titles.get(name) or name
+        return _one_line(self.dataset_titles.get(name) or name)
 
     def model_title(self, name: str) -> str:
-        return self.model_titles.get(name) or name
+        return _one_line(self.model_titles.get(name) or name)
 
     def chance(self, dataset: str) -> float | None:
         """Accuracy of guessing every label alike (0-1); None when the labels are not known."""
@@ -100,6 +100,10 @@ class FigureContext:
 
     def order_labels(self, dataset: str, names: Iterable[str]) -> list[str]:
         return _in_order(names, dict.fromkeys(self.label_orders.get(dataset, ())))
+
+
+def _one_line(title: str) -> str:
+    return " ".join(title.split()) or title
 
 
 def _in_order(names: Iterable[str], known: Mapping[str, object]) -> list[str]:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import TextToPath
 from matplotlib.ticker import FuncFormatter
 
 from advsets.figures import style
@@ -41,6 +44,20 @@ def shorten(title: str, longest: int = LONGEST_NAME) -> str:
         return title
     head = (longest - 1) // 2
     return f"{title[:head]}…{title[len(title) - (longest - 1 - head) :]}"
+
+
+@cache
+def text_width(text: str, size: float) -> float:
+    """Points that a line of text takes in the figures' font, at `size` points."""
+    font = FontProperties(family=style.FONT_FAMILY, size=size)
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    return float(width)
+
+
+def letters_in(text: str, width: float, size: float) -> int:
+    """How many letters like those of `text` fit in a line of `width` points, one at least."""
+    taken = text_width(text, size)
+    return max(1, int(width * len(text) / taken)) if taken else max(1, len(text))
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -128,11 +145,15 @@ def percent(axis: Axis) -> None:
 
 
 def heading(block: SubFigure, text: str) -> None:
-    """Title of a data set's block, in smaller letters where it would not fit its width."""
+    """Title of a data set's block, in smaller letters where it would not fit its width, then shortened."""
     title = block.suptitle(text, fontsize=_HEADING_PT, fontweight="bold", x=0.01, ha="left")
     share = 0.98 * block.bbox.width / title.get_window_extent().width
     if share < 1:
         title.set_fontsize(max(style.SMALLEST_PT, _HEADING_PT * share))
+    longest = max(map(len, text.split("\n")))
+    while longest > LONGEST_NAME and title.get_window_extent().width > 0.98 * block.bbox.width:
+        longest = max(LONGEST_NAME, int(0.95 * longest))
+        title.set_text("\n".join(shorten(line, longest) for line in text.split("\n")))
 
 
 def ring(axes: Axes, places: Sequence[tuple[float, float]], colour: str) -> None:

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 SINGLE_COLUMN_IN = 3.4
 DOUBLE_COLUMN_IN = 7.0
 SMALLEST_PT = 7.0
+FONT_FAMILY = "DejaVu Sans"
 DRAWING_DPI = 100
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
@@ -44,7 +45,7 @@ MUTED = "#5A5A5A"
 SEQUENTIAL_MAP = "cividis_r"
 
 RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
+    "font.family": FONT_FAMILY,
     "font.size": 8.0,
     "axes.titlesize": 8.5,
     "axes.titleweight": "bold",

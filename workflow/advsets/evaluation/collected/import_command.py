@@ -61,7 +61,7 @@ def import_file(
         order = _label_order(examples, examples_path, label_order)
         _check_label_names(model.labels or {}, order)
     else:
-        _check_no_labels(model.columns)
+        _check_no_labels(model)
     report = import_predictions(model, path, examples, order, out)
     print(report.text(path, key), file=stream)
     if model.columns["probabilities"]:
@@ -90,12 +90,18 @@ def _check_label_names(labels: Mapping[str, str], order: Sequence[str]) -> None:
             )
 
 
-def _check_no_labels(columns: Mapping[str, Any]) -> None:
-    """Refuse columns of labels where the file holds answers."""
-    for name, flag in (("predicted_label", "--label-column"), ("probabilities", "--probability-columns")):
-        if columns[name]:
+def _check_no_labels(model: ImportedModel) -> None:
+    """Refuse what is said of labels where the file holds answers."""
+    given = {
+        "--label-column": model.columns["predicted_label"],
+        "--probability-columns": model.columns["probabilities"],
+        "--probability-order": list(model.probability_order),
+        "--labels": model.labels,
+    }
+    for flag, value in given.items():
+        if value:
             raise UserError(
-                f"command line: {flag}: found {columns[name]!r} for answers, which have no labels; allowed:"
+                f"command line: {flag}: found {value!r} for answers, which have no labels; allowed:"
                 f" --answer-column; remove {flag}, or give examples with labels and no --answer-column"
             )
 
@@ -116,13 +122,17 @@ def read_examples(path: Path) -> pl.DataFrame:
     frame = pl.DataFrame(
         {name: pl.Series([text or None for text in column], dtype=pl.String) for name, column in texts.items()}
     )
-    unfit = frame["example_id"].is_null() | frame["example_id"].is_duplicated()
-    if frame.is_empty() or unfit.any():
-        where = path if frame.is_empty() else table.at(int(unfit.arg_max() or 0))
-        raise UserError(
-            f"{where}: an example_id is missing or stands twice; allowed: one row per example, each with an id of its"
-            " own; mend the table"
-        )
+    if frame.is_empty():
+        raise UserError(f"{path}: found no rows; allowed: a row per example; give a table with examples")
+    ids = frame["example_id"]
+    for unfit, what in ((ids.is_null(), "is missing"), (ids.is_duplicated(), "stands twice")):
+        if unfit.any():
+            i = int(unfit.arg_max() or 0)
+            shown = "an example_id" if ids[i] is None else f"example_id {ids[i]!r}"
+            raise UserError(
+                f"{table.at(i)}: {shown} {what}; allowed: one row per example, each with an id of its own; mend the"
+                " table"
+            )
     return frame.select(name for name in frame.columns if frame[name].count())
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from advsets.datasets.raw import RawTable
 from advsets.errors import UserError, allowed
-from advsets.io import parse_json
+from advsets.io import RepeatedKeyError, parse_json
 
 ROUNDING = 0.0051
 """Rounding to two decimals moves a share by at most 0.005."""
@@ -49,6 +49,8 @@ def probability_reader(
             f"{table.where}: found {len(columns)} columns of probabilities and {len(order)} labels in"
             " `probability_order`; allowed: as many; correct one of them"
         )
+    if columns and order:
+        _check_names_of_columns(columns, order, table.where, name_of)
     raw = list(order) or columns
     stated = "probability_order" if order else "columns of probabilities"
     positions = None if raw is None else _positions(raw, label_order, f"{table.where}: {stated}", name_of)
@@ -70,6 +72,20 @@ def probability_reader(
         return _placed(value, positions, label_order, table.at(i))
 
     return read
+
+
+def _check_names_of_columns(columns: Sequence[str], order: Sequence[str], where: str, name_of: Naming) -> None:
+    """Refuse columns that are all called after labels, but of other labels than the stated order says."""
+    try:
+        called = [name_of(column, where) for column in columns]
+    except UserError:
+        return
+    stated = [name_of(label, f"{where}: probability_order") for label in order]
+    if called != stated:
+        raise UserError(
+            f"{where}: columns {allowed(columns)} are called after labels and stand in another order than"
+            f" `probability_order`, {allowed(order)}; allowed: one order; correct one of them"
+        )
 
 
 def _positions(raw: Sequence[object], label_order: Sequence[str], where: str, name_of: Naming) -> list[int]:
@@ -119,12 +135,19 @@ def _decoded(value: Any, where: str) -> Any:
     if isinstance(value, str) and value.strip():
         try:
             value = parse_json(value)
-        except ValueError:
+        except ValueError as error:
+            why = f" ({error})" if isinstance(error, RepeatedKeyError) else ""
             raise UserError(
-                f"{where}: probabilities {value[:40]!r}; allowed: a list or a mapping as JSON; mend the row"
+                f"{where}: probabilities {value[:40]!r}{why}; allowed: a list or a mapping as JSON; mend the row"
             ) from None
-    if isinstance(value, list) and value and isinstance(value[0], tuple):
-        value = dict(value)  # a map of Parquet
+    if isinstance(value, list) and value and isinstance(value[0], tuple):  # a map of Parquet
+        keys = [key for key, _ in value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise UserError(
+                f"{where}: probabilities name {twice!r} twice; allowed: each label once; remove one of them"
+            )
+        value = dict(value)
     if not isinstance(value, (list, dict)) and not _is_missing(value):
         raise UserError(
             f"{where}: probabilities {str(value)[:40]!r}; allowed: a list or a mapping; mend the row, or name one"

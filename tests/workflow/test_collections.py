@@ -139,7 +139,7 @@ def test_collections_run_to_the_end(workspace) -> None:
     check_quiz(pl.read_parquet(results / "evaluation/collected/quiz/collected_scores.parquet"))
     loop = pl.read_parquet(results / "evaluation/collected/pairs/model_in_the_loop.parquet")
     assert set(loop["how"]) == {"full_set", "by_people", "by_selection"}
-    assert r"\begin{table}" in (results / "evaluation/collected/cross_training.tex").read_text(encoding="utf-8")
+    assert r"\begin{table*}" in (results / "evaluation/collected/cross_training.tex").read_text(encoding="utf-8")
     again = workspace.run("--cores", "2", "--configfile", "run.yaml")
     assert "Nothing to be done" in again.stdout, again.stdout[-3000:]
 

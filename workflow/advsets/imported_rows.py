@@ -32,8 +32,8 @@ def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Ro
     ------
     UserError
         In one line, if it names a data set, model or family of no table, is in the loop of a set
-        without a model in the loop, its columns or the order of its
-        probabilities do not fit the task, or labels are mapped to none.
+        without a model in the loop, its columns or the order of its probabilities do not fit
+        the task, or labels are mapped to none.
     """
     where = f"imported model {name}"
     for key in ("files", "sha256", "saw", "in_the_loop_of"):
@@ -45,16 +45,8 @@ def check_imported(name: str, row: Mapping[str, Any], datasets: Rows, models: Ro
                 f"{where}: in_the_loop_of: {dataset!r} has no model_in_the_loop; allowed: sets that people wrote"
                 " against a model; remove it, or add model_in_the_loop to the row of the data set"
             )
-    families = {model: models[model]["family"] for model in models}
-    if row["base_model"] is not None:
-        _check_name(f"{where}: base_model", row["base_model"], models, "row", "models tables")
-        if row["family"] != families[row["base_model"]]:
-            raise UserError(
-                f"{where}: family: found {row['family']!r}; allowed: {families[row['base_model']]!r}, that of"
-                f" base_model {row['base_model']!r}; correct one of them"
-            )
-    elif row["family"] is not None:
-        _check_name(f"{where}: family", row["family"], sorted(set(families.values())), "family", "models tables")
+    base = [] if row["base_model"] is None else [row["base_model"]]
+    _check_family(f"{where}: ", "base_model", base, "base_model ", row["family"], models)
     for dataset in row["sha256"]:
         if not row["files"].get(dataset, "").startswith(ADDRESSES):
             raise UserError(
@@ -77,17 +69,21 @@ def check_loop(name: str, row: Mapping[str, Any], models: Rows) -> None:
     loop = row["model_in_the_loop"]
     if loop is None:
         return
-    where = f"data set {name}: model_in_the_loop"
-    families = {model: models[model]["family"] for model in models}
-    for model in loop["models"]:
-        _check_name(f"{where}.models", model, models, "row", "models tables")
-        if loop["family"] != families[model]:
+    _check_family(f"data set {name}: model_in_the_loop.", "models", loop["models"], "", loop["family"], models)
+
+
+def _check_family(where: str, key: str, names: Iterable[str], called: str, family: str | None, models: Rows) -> None:
+    """Refuse models of no models table, and a family that is not theirs, or no model's."""
+    families = {model: row["family"] for model, row in models.items()}
+    for name in names:
+        _check_name(f"{where}{key}", name, models, "row", "models tables")
+        if family != families[name]:
             raise UserError(
-                f"{where}.family: found {loop['family']!r}; allowed: {families[model]!r}, that of {model!r}; correct"
-                " one of them"
+                f"{where}family: found {family!r}; allowed: {families[name]!r}, that of {called}{name!r}; correct one"
+                " of them"
             )
-    if loop["family"] is not None:
-        _check_name(f"{where}.family", loop["family"], sorted(set(families.values())), "family", "models tables")
+    if family is not None:
+        _check_name(f"{where}family", family, sorted(set(families.values())), "family", "models tables")
 
 
 def _check_name(where: str, name: str, known: Iterable[str], what: str, tables: str) -> None:

@@ -93,7 +93,11 @@ def write_json(path: str | os.PathLike[str], value: Any) -> None:
 
 
 class RepeatedKeyError(ValueError):
-    """A key stands twice in an object of JSON: one of its values would be lost."""
+    """A key stands twice in an object: one of its values would be lost."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key {key!r} stands twice in an object")
+        self.key = key
 
 
 def parse_json(text: str) -> Any:
@@ -105,16 +109,16 @@ def parse_json(text: str) -> Any:
         If a key stands twice in an object, where JSON readers keep the last value and say nothing.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object_of)
+        return json.loads(text, object_pairs_hook=object_of)
     except RecursionError:
         raise ValueError("brackets are nested too deep") from None
 
 
-def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Pairs as a mapping; `RepeatedKeyError` if a key stands twice."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
-        raise RepeatedKeyError(f"key {twice!r} stands twice in an object")
+        raise RepeatedKeyError(next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1))
     return made
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from miniature import collected as miniature
 
 from advsets.datasets import sources
 from advsets.datasets.prepare import prepare
@@ -16,15 +16,9 @@ from advsets.datasets.questions.prepare import prepare_questions
 from advsets.registry import DatasetRow
 from advsets.schemas import validate
 
-ROOT = Path(__file__).parents[3]
 SPLIT: dict[str, Any] = {"seed": 0, "drop_train_duplicates": True, "max_train": None, "max_evaluation": None}
 N_TRAIN, N_EVALUATION = 60, 24
 Tables = dict[str, pl.DataFrame]
-
-spec = importlib.util.spec_from_file_location("miniature_collected", ROOT / "tests" / "miniature" / "collected.py")
-assert spec is not None and spec.loader is not None
-miniature = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(miniature)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from miniature import data as miniature
 
 from advsets.config import load_datasets, read_rows
 from advsets.datasets.sources import fetch
@@ -22,11 +22,6 @@ ROOT = Path(__file__).parents[3]
 ROWS = load_datasets([ROOT / "config" / "datasets.yaml"])
 NLI = ["snli", "multinli_matched", "multinli_mismatched"]
 Tables = dict[str, pl.DataFrame]
-
-spec = importlib.util.spec_from_file_location("miniature_data", ROOT / "tests" / "miniature" / "data.py")
-assert spec is not None and spec.loader is not None
-miniature = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(miniature)
 
 
 @pytest.fixture(scope="module")

@@ -149,28 +149,16 @@ def test_a_label_whose_groups_are_too_large_for_the_draw_is_told() -> None:
 @pytest.mark.parametrize("table", ["examples", "questions"])
 def test_files_are_read_by_what_they_hold(tmp_path: Path, table: str) -> None:
     make = examples if table == "examples" else questions
-    write_table(make(["p", "q"]), tmp_path / "train.parquet", table)
-    write_table(make(["r"], "e"), tmp_path / "evaluation.parquet", table)
-    write_training_set(
-        {"d": tmp_path / "train.parquet"},
-        {"d": tmp_path / "evaluation.parquet"},
-        [],
-        tmp_path / "out.parquet",
-        tmp_path / "dropped.parquet",
-        max_train=None,
-        seed=0,
-        where="training set",
-    )
+    train, evaluation = tmp_path / "train.parquet", tmp_path / "evaluation.parquet"
+    write_table(make(["p", "q"]), train, table)
+    write_table(make(["r"], "e"), evaluation, table)
+
+    def write(scored: Path, where: str) -> None:
+        out, dropped = tmp_path / "out.parquet", tmp_path / "dropped.parquet"
+        write_training_set({"d": train}, {"d": scored}, [], out, dropped, max_train=None, seed=0, where=where)
+
+    write(evaluation, "training set")
     assert read_table(tmp_path / "out.parquet", table).height == 2
     assert read_table(tmp_path / "dropped.parquet", "dropped")["dropped"].all()
     with pytest.raises(UserError, match=r"^collections: c.training_sets: t: no training rows of d are left"):
-        write_training_set(
-            {"d": tmp_path / "train.parquet"},
-            {"d": tmp_path / "train.parquet"},
-            [],
-            tmp_path / "out.parquet",
-            tmp_path / "dropped.parquet",
-            max_train=None,
-            seed=0,
-            where="collections: c.training_sets: t",
-        )
+        write(train, "collections: c.training_sets: t")

@@ -17,12 +17,12 @@ from typing import Any, TextIO
 import polars as pl
 
 from advsets.answers import exact_match, f1
+from advsets.datasets import tabular
 from advsets.datasets.questions.records import text_of
 from advsets.datasets.squad import read_questions
-from advsets.datasets.tabular import read_text
-from advsets.errors import UserError, allowed, reason
+from advsets.errors import UserError, allowed
 from advsets.evaluation.frames import table_frame
-from advsets.io import atomic_path, check_file, parse_json, read_json, write_json
+from advsets.io import atomic_path, check_file, read_json, write_json
 from advsets.tables import TABLES
 
 _COLUMNS = TABLES["answer_scores"].column_names
@@ -88,10 +88,7 @@ def read_answers(path: Path) -> dict[str, str | None]:
         If the file is no such object, an id stands twice, or an answer is no text.
     """
     check_file(path, "a JSON object of id to answer")
-    try:
-        found = parse_json(read_text(path))
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({reason(error)}); mend it") from None
+    found = tabular.read_json(path)
     if not isinstance(found, dict):
         raise UserError(f"{path}: found a {type(found).__name__}; allowed: an object of id to answer; convert the file")
     for key, answer in found.items():

@@ -15,9 +15,9 @@ from typing import Any
 
 from advsets.datasets.columns import column_texts
 from advsets.datasets.raw import RawTable
-from advsets.datasets.tabular import is_table, read_rows, read_text
+from advsets.datasets.tabular import is_table, read_json, read_rows
 from advsets.errors import UserError, allowed
-from advsets.io import RepeatedKeyError, check_file, parse_json
+from advsets.io import check_file
 
 KEYS = "keys of the JSON object"
 VALUES = "values of the JSON object"
@@ -72,7 +72,7 @@ def _object(path: Path, wanted: Iterable[str]) -> RawTable:
     name = path.name.lower().removesuffix(".gz")
     if is_table(path.name) and not name.endswith(".json"):
         raise UserError(f"{path}: no id column is named; allowed: null for a JSON object alone; name the column of ids")
-    value = _parsed(path)
+    value = read_json(path)
     if not isinstance(value, dict):
         raise UserError(
             f"{path}: found a JSON {type(value).__name__} and no id column is named; allowed: an object of id to"
@@ -91,13 +91,3 @@ def _object(path: Path, wanted: Iterable[str]) -> RawTable:
     found = list(dict.fromkeys(key for record in value.values() for key in record))
     columns |= {key: [record.get(key) for record in value.values()] for key in wanted if key in found}
     return RawTable(str(path), columns, numbers, found, "entry")
-
-
-def _parsed(path: Path) -> Any:
-    """Value of a JSON file, in whose objects no key may stand twice."""
-    try:
-        return parse_json(read_text(path))
-    except RepeatedKeyError as error:
-        raise UserError(f"{path}: {error}; allowed: one prediction per id; remove one of them") from None
-    except ValueError as error:
-        raise UserError(f"{path}: not valid JSON ({error}); mend the file") from None

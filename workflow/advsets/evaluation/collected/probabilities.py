@@ -15,7 +15,7 @@ from typing import Any
 
 from advsets.datasets.raw import RawTable
 from advsets.errors import UserError, allowed
-from advsets.io import RepeatedKeyError, parse_json
+from advsets.io import RepeatedKeyError, object_of, parse_json
 
 ROUNDING = 0.0051
 """Rounding to two decimals moves a share by at most 0.005."""
@@ -141,13 +141,12 @@ def _decoded(value: Any, where: str) -> Any:
                 f"{where}: probabilities {value[:40]!r}{why}; allowed: a list or a mapping as JSON; mend the row"
             ) from None
     if isinstance(value, list) and value and isinstance(value[0], tuple):  # a map of Parquet
-        keys = [key for key, _ in value]
-        twice = next((key for key in keys if keys.count(key) > 1), None)
-        if twice is not None:
+        try:
+            value = object_of(value)
+        except RepeatedKeyError as error:
             raise UserError(
-                f"{where}: probabilities name {twice!r} twice; allowed: each label once; remove one of them"
-            )
-        value = dict(value)
+                f"{where}: probabilities name {error.key!r} twice; allowed: each label once; remove one of them"
+            ) from None
     if not isinstance(value, (list, dict)) and not _is_missing(value):
         raise UserError(
             f"{where}: probabilities {str(value)[:40]!r}; allowed: a list or a mapping; mend the row, or name one"
